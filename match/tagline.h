@@ -178,7 +178,7 @@ TAGLINE_API tagline_status tagline_probe(tagline_matcher *matcher, tagline_envel
  *
  * @return TAGLINE_OK; TAGLINE_NOT_FOUND (already matched, or never posted);
  *         TAGLINE_INVALID.
- * Cost: a search of the posted queue up to the receive.
+ * Cost: a search of the context's posted queue up to the receive.
  */
 TAGLINE_API tagline_status tagline_cancel_receive(tagline_matcher *matcher,
                                                   tagline_envelope envelope, void *receive);
@@ -186,10 +186,13 @@ TAGLINE_API tagline_status tagline_cancel_receive(tagline_matcher *matcher,
 /**
  * Remove a queued receive by the handle it got when it was queued.
  *
- * @return TAGLINE_OK or TAGLINE_NOT_FOUND (already matched, cancelled, dropped).
- * Cost: linear walks to the entry; vector skips whole nodes (one line each).
+ * @return TAGLINE_OK, TAGLINE_NOT_FOUND (already matched, cancelled, dropped),
+ *         or TAGLINE_INVALID.
+ * Cost: `linear` walks to the entry, one line each; `vector` passes a node of
+ * 64 entries with two lines.
  */
-TAGLINE_API tagline_status tagline_cancel_handle(tagline_matcher *matcher, tagline_handle handle);
+TAGLINE_API tagline_status tagline_cancel_handle(tagline_matcher *matcher, uint32_t context_id,
+                                                 tagline_handle handle);
 
 typedef enum tagline_side {
   TAGLINE_POSTED = 0,    /**< Posted-receive queue. */

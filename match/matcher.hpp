@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "match/envelope.hpp"
+#include "match/tagline.h"
+#include "queues/node_pool.hpp"
+#include "simd/kernels.hpp"
+
+// What a host holds: the operations of tagline.h with the arguments checked.
+// One call through the table per operation; everything below it is inlined for
+// the queue structure chosen.
+struct tagline_matcher {
+  using Envelope = tagline_envelope;
+
+  virtual ~tagline_matcher() = default;
+  virtual tagline_status post_receive(Envelope, void* receive, void** message,
+                                      tagline_handle* handle) noexcept = 0;
+  virtual tagline_status arrive(Envelope, void* message, void** receive) noexcept = 0;
+  virtual tagline_status claim(Envelope, void** message, Envelope* found) noexcept = 0;
+  virtual tagline_status append_receive(Envelope, void* receive,
+                                        tagline_handle* handle) noexcept = 0;
+  virtual tagline_status match_message(Envelope, void** receive) noexcept = 0;
+  virtual tagline_status append_message(Envelope, void* message) noexcept = 0;
+  virtual tagline_status probe(Envelope, void** message, Envelope* found) noexcept = 0;
+  virtual tagline_status cancel_receive(Envelope, void* receive) noexcept = 0;
+  virtual tagline_status cancel_handle(std::uint32_t context_id, tagline_handle) noexcept = 0;
+  virtual std::size_t drop_context(std::uint32_t context_id, tagline_visitor, void* user) = 0;
+  virtual std::size_t drop_source(std::uint32_t context_id, std::int32_t source, tagline_visitor,
+                                  void* user) = 0;
+  virtual void for_each(tagline_visitor, void* user) const = 0;
+  virtual tagline_statistics statistics() const noexcept = 0;
+
+  const char* queue_name = nullptr;
+  const char* isa_name = nullptr;
+};
+
+namespace tagline {
+
+// Failures are rare and their sentence is read later, if at all.
+void set_error_message(const char* sentence) noexcept;
+
+// The matching rules over any queue structure (see queues/linear.hpp for what
+// one offers).
+//
+// A match is exact on the context, so each context has a pair of queues of its
+// own: no search looks at another communicator's entries, and no structure has
+// to store the context. The pair used last is remembered, because hosts either
+// keep one matcher per communicator or send bursts on one.
+//
+// Public calls read as a sentence: search the other queue, else append to mine.
+template <class Queue>
+class QueueMatcher final : public tagline_matcher {
+ public:
+  QueueMatcher(const simd::Kernels& kernels, std::size_t pool_bytes, std::uint64_t first_handle)
+      : kernels_(&kernels),
+        pool_(Queue::kNodeBytes, pool_bytes),
+        next_sequence_(first_handle == 0 ? 1 : first_handle) {
+    queue_name = Queue::kName;
+    isa_name = kernels.isa;
+  }
+
+  tagline_status post_receive(Envelope envelope, void* receive, void** message,
+                              tagline_handle* handle) noexcept override {
+    Context* context = context_of(envelope.context_id);
+    if (context == nullptr) return no_memory();
+    const MatchKey key = receive_key(envelope);
+    if (const auto hit = search(context->unexpected, key, unexpected_)) {
+      *message = take(context->unexpected, hit, unexpected_).cookie;
+      return TAGLINE_MATCHED;
+    }
+    return append(context->posted, key, receive, posted_, handle);
+  }
+
+  tagline_status arrive(Envelope envelope, void* message, void** receive) noexcept override {
+    Context* context = context_of(envelope.context_id);
+    if (context == nullptr) return no_memory();
+    const MatchKey key = message_key(envelope);
+    if (const auto hit = search(context->posted, key, posted_)) {
+      *receive = take(context->posted, hit, posted_).cookie;
+      return TAGLINE_MATCHED;
+    }
+    return append(context->unexpected, key, message, unexpected_, nullptr);
+  }
+
+  tagline_status claim(Envelope envelope, void** message, Envelope* found) noexcept override {
+    Context* context = known_context(envelope.context_id);
+    if (context == nullptr) return TAGLINE_NOT_FOUND;
+    const auto hit = search(context->unexpected, receive_key(envelope), unexpected_);
+    if (!hit) return TAGLINE_NOT_FOUND;
+    const QueueEntry entry = take(context->unexpected, hit, unexpected_);
+    *message = entry.cookie;
+    if (found != nullptr) *found = key_envelope(envelope.context_id, entry.key);
+    return TAGLINE_MATCHED;
+  }
+
+  tagline_status append_receive(Envelope envelope, void* receive,
+                                tagline_handle* handle) noexcept override {
+    Context* context = context_of(envelope.context_id);
+    if (context == nullptr) return no_memory();
+    return append(context->posted, receive_key(envelope), receive, posted_, handle);
+  }
+
+  tagline_status match_message(Envelope envelope, void** receive) noexcept override {
+    Context* context = known_context(envelope.context_id);
+    if (context == nullptr) return TAGLINE_NOT_FOUND;
+    const auto hit = search(context->posted, message_key(envelope), posted_);
+    if (!hit) return TAGLINE_NOT_FOUND;
+    *receive = take(context->posted, hit, posted_).cookie;
+    return TAGLINE_MATCHED;
+  }
+
+  tagline_status append_message(Envelope envelope, void* message) noexcept override {
+    Context* context = context_of(envelope.context_id);
+    if (context == nullptr) return no_memory();
+    return append(context->unexpected, message_key(envelope), message, unexpected_, nullptr);
+  }
+
+  tagline_status probe(Envelope envelope, void** message, Envelope* found) noexcept override {
+    Context* context = known_context(envelope.context_id);
+    if (context == nullptr) return TAGLINE_NOT_FOUND;
+    const auto hit = search(context->unexpected, receive_key(envelope), unexpected_);
+    if (!hit) return TAGLINE_NOT_FOUND;
+    const QueueEntry entry = context->unexpected.at(hit);
+    *message = entry.cookie;
+    if (found != nullptr) *found = key_envelope(envelope.context_id, entry.key);
+    return TAGLINE_MATCHED;
+  }
+
+  tagline_status cancel_receive(Envelope envelope, void* receive) noexcept override {
+    Context* context = known_context(envelope.context_id);
+    if (context == nullptr) return TAGLINE_NOT_FOUND;
+    return cancel(context->posted, context->posted.find_exact(receive_key(envelope), receive));
+  }
+
+  tagline_status cancel_handle(std::uint32_t context_id, tagline_handle handle) noexcept override {
+    Context* context = known_context(context_id);
+    if (context == nullptr) return TAGLINE_NOT_FOUND;
+    return cancel(context->posted, context->posted.find_sequence(handle));
+  }
+
+  std::size_t drop_context(std::uint32_t context_id, tagline_visitor visit, void* user) override {
+    const std::size_t dropped = drop(
+        context_id, [](const QueueEntry&) { return true; }, visit, user);
+    if (last_ != nullptr && last_id_ == context_id) last_ = nullptr;
+    contexts_.erase(context_id);
+    return dropped;
+  }
+
+  std::size_t drop_source(std::uint32_t context_id, std::int32_t source, tagline_visitor visit,
+                          void* user) override {
+    return drop(
+        context_id,
+        [source](const QueueEntry& entry) {
+          return !key_any_source(entry.key) && key_source(entry.key) == source;
+        },
+        visit, user);
+  }
+
+  void for_each(tagline_visitor visit, void* user) const override {
+    const auto visit_side = [&](tagline_side side, const Queue Context::*queue) {
+      for (const auto& [id, context] : contexts_) {
+        ((*context).*queue).for_each([&, id = id](const QueueEntry& entry) {
+          visit(user, side, key_envelope(id, entry.key), entry.cookie);
+        });
+      }
+    };
+    visit_side(TAGLINE_POSTED, &Context::posted);
+    visit_side(TAGLINE_UNEXPECTED, &Context::unexpected);
+  }
+
+  tagline_statistics statistics() const noexcept override {
+    return {posted_, unexpected_, pool_.reserved_bytes()};
+  }
+
+ private:
+  struct Context {
+    Context(NodePool& pool, const simd::Kernels& kernels)
+        : posted(pool, kernels), unexpected(pool, kernels) {}
+    Queue posted;
+    Queue unexpected;
+  };
+  using Side = tagline_side_statistics;
+
+  // The pair of queues of a context, or nullptr if it has none.
+  Context* known_context(std::uint32_t id) noexcept {
+    if (last_ != nullptr && last_id_ == id) [[likely]]
+      return last_;
+    const auto found = contexts_.find(id);
+    if (found == contexts_.end()) return nullptr;
+    last_id_ = id;
+    return last_ = found->second.get();
+  }
+
+  // As known_context(), made if needed; nullptr only without memory.
+  Context* context_of(std::uint32_t id) noexcept {
+    if (last_ != nullptr && last_id_ == id) [[likely]]
+      return last_;
+    return find_or_make_context(id);
+  }
+
+  [[gnu::noinline]] Context* find_or_make_context(std::uint32_t id) noexcept try {
+    auto& context = contexts_[id];
+    if (context == nullptr) context = std::make_unique<Context>(pool_, *kernels_);
+    last_id_ = id;
+    return last_ = context.get();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+
+  static auto search(const Queue& queue, const MatchKey& key, Side& side) noexcept {
+    ++side.searches;
+    if (queue.size() == 0) return typename Queue::Hit{};
+    std::uint64_t depth = 0;
+    const auto hit = queue.find(key, depth);
+    side.search_depth_sum += depth;
+    if (depth > side.search_depth_max) side.search_depth_max = depth;
+    return hit;
+  }
+
+  static QueueEntry take(Queue& queue, typename Queue::Hit hit, Side& side) noexcept {
+    const QueueEntry entry = queue.at(hit);
+    queue.erase(hit);
+    ++side.matches;
+    --side.length;
+    return entry;
+  }
+
+  tagline_status append(Queue& queue, const MatchKey& key, void* cookie, Side& side,
+                        tagline_handle* handle) noexcept {
+    if (!queue.append({key, cookie, next_sequence_})) return no_memory();
+    if (handle != nullptr) *handle = next_sequence_;
+    if (++next_sequence_ == 0) next_sequence_ = 1;  // 0 names no receive
+    if (++side.length > side.high_water) side.high_water = side.length;
+    return TAGLINE_QUEUED;
+  }
+
+  tagline_status cancel(Queue& posted, typename Queue::Hit hit) noexcept {
+    if (!hit) return TAGLINE_NOT_FOUND;
+    posted.erase(hit);
+    --posted_.length;
+    return TAGLINE_OK;
+  }
+
+  template <class Predicate>
+  std::size_t drop(std::uint32_t context_id, Predicate wanted, tagline_visitor visit, void* user) {
+    Context* context = known_context(context_id);
+    if (context == nullptr) return 0;
+    const auto drop_side = [&](tagline_side which, Queue& queue, Side& side) {
+      return queue.remove_if(wanted, [&](const QueueEntry& entry) {
+        --side.length;
+        if (visit != nullptr) visit(user, which, key_envelope(context_id, entry.key), entry.cookie);
+      });
+    };
+    return drop_side(TAGLINE_POSTED, context->posted, posted_) +
+           drop_side(TAGLINE_UNEXPECTED, context->unexpected, unexpected_);
+  }
+
+  static tagline_status no_memory() noexcept {
+    set_error_message(
+        "the matcher has no memory for another entry: raise pool_bytes or free memory");
+    return TAGLINE_NO_MEMORY;
+  }
+
+  Context* last_ = nullptr;
+  std::uint32_t last_id_ = 0;
+  const simd::Kernels* kernels_;
+  NodePool pool_;
+  std::uint64_t next_sequence_;
+  Side posted_{};
+  Side unexpected_{};
+  // Destroyed before the pool that its queues return their nodes to.
+  std::unordered_map<std::uint32_t, std::unique_ptr<Context>> contexts_;
+};
+
+}  // namespace tagline

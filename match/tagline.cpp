@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C contract: arguments are checked here, once, and nowhere below.
+#include "match/tagline.h"
+
+#include <cstdio>
+#include <new>
+#include <stdexcept>
+
+#include "match/configuration.hpp"
+#include "match/matcher.hpp"
+
+using tagline::is_message;
+using tagline::is_receive;
+
+namespace {
+
+thread_local char error_message[256] = "no error";
+
+tagline_status invalid(const char* sentence) noexcept {
+  tagline::set_error_message(sentence);
+  return TAGLINE_INVALID;
+}
+
+constexpr char kNoMatcher[] = "matcher is NULL";
+constexpr char kNoOutput[] = "an output pointer is NULL";
+constexpr char kBadReceive[] = "a receive's source must be a rank >= 0 or TAGLINE_ANY_SOURCE";
+constexpr char kBadMessage[] =
+    "a message's source must be a rank >= 0 and its tag must not be TAGLINE_ANY_TAG";
+
+}  // namespace
+
+void tagline::set_error_message(const char* sentence) noexcept {
+  std::snprintf(error_message, sizeof error_message, "%s", sentence);
+}
+
+extern "C" {
+
+tagline_status tagline_create(const tagline_options* options, tagline_matcher** matcher) {
+  if (matcher == nullptr) return invalid(kNoOutput);
+  const tagline_options defaults = TAGLINE_OPTIONS_DEFAULT;
+  const tagline_options& wanted = options != nullptr ? *options : defaults;
+  try {
+    const tagline::Configuration chosen = tagline::configure(wanted);
+    *matcher = chosen.structure->create(*chosen.kernels, wanted.pool_bytes, wanted.first_handle);
+    return TAGLINE_OK;
+  } catch (const std::invalid_argument& error) {
+    return invalid(error.what());
+  } catch (const std::bad_alloc&) {
+    tagline::set_error_message("no memory for a matcher");
+    return TAGLINE_NO_MEMORY;
+  }
+}
+
+void tagline_destroy(tagline_matcher* matcher) { delete matcher; }
+
+tagline_status tagline_post_receive(tagline_matcher* matcher, tagline_envelope envelope,
+                                    void* receive, void** message, tagline_handle* handle) {
+  if (matcher == nullptr) return invalid(kNoMatcher);
+  if (message == nullptr) return invalid(kNoOutput);
+  if (!is_receive(envelope)) return invalid(kBadReceive);
+  return matcher->post_receive(envelope, receive, message, handle);
+}
+
+tagline_status tagline_arrive(tagline_matcher* matcher, tagline_envelope envelope, void* message,
+                              void** receive) {
+  if (matcher == nullptr) return invalid(kNoMatcher);
+  if (receive == nullptr) return invalid(kNoOutput);
+  if (!is_message(envelope)) return invalid(kBadMessage);
+  return matcher->arrive(envelope, message, receive);
+}
+
+tagline_status tagline_claim(tagline_matcher* matcher, tagline_envelope envelope, void** message,
+                             tagline_envelope* found) {
+  if (matcher == nullptr) return invalid(kNoMatcher);
+  if (message == nullptr) return invalid(kNoOutput);
+  if (!is_receive(envelope)) return invalid(kBadReceive);
+  return matcher->claim(envelope, message, found);
+}
+
+tagline_status tagline_append_receive(tagline_matcher* matcher, tagline_envelope envelope,
+                                      void* receive, tagline_handle* handle) {
+  if (matcher == nullptr) return invalid(kNoMatcher);
+  if (!is_receive(envelope)) return invalid(kBadReceive);
+  return matcher->append_receive(envelope, receive, handle);
+}
+
+tagline_status tagline_match_message(tagline_matcher* matcher, tagline_envelope envelope,
+                                     void** receive) {
+  if (matcher == nullptr) return invalid(kNoMatcher);
+  if (receive == nullptr) return invalid(kNoOutput);
+  if (!is_message(envelope)) return invalid(kBadMessage);
+  return matcher->match_message(envelope, receive);
+}
+
+tagline_status tagline_append_message(tagline_matcher* matcher, tagline_envelope envelope,
+                                      void* message) {
+  if (matcher == nullptr) return invalid(kNoMatcher);
+  if (!is_message(envelope)) return invalid(kBadMessage);
+  return matcher->append_message(envelope, message);
+}
+
+tagline_status tagline_probe(tagline_matcher* matcher, tagline_envelope envelope, void** message,
+                             tagline_envelope* found) {
+  if (matcher == nullptr) return invalid(kNoMatcher);
+  if (message == nullptr) return invalid(kNoOutput);
+  if (!is_receive(envelope)) return invalid(kBadReceive);
+  return matcher->probe(envelope, message, found);
+}
+
+tagline_status tagline_cancel_receive(tagline_matcher* matcher, tagline_envelope envelope,
+                                      void* receive) {
+  if (matcher == nullptr) return invalid(kNoMatcher);
+  if (!is_receive(envelope)) return invalid(kBadReceive);
+  return matcher->cancel_receive(envelope, receive);
+}
+
+tagline_status tagline_cancel_handle(tagline_matcher* matcher, uint32_t context_id,
+                                     tagline_handle handle) {
+  if (matcher == nullptr) return invalid(kNoMatcher);
+  return matcher->cancel_handle(context_id, handle);
+}
+
+size_t tagline_drop_context(tagline_matcher* matcher, uint32_t context_id, tagline_visitor visit,
+                            void* user) {
+  return matcher == nullptr ? 0 : matcher->drop_context(context_id, visit, user);
+}
+
+size_t tagline_drop_source(tagline_matcher* matcher, uint32_t context_id, int32_t source,
+                           tagline_visitor visit, void* user) {
+  return matcher == nullptr ? 0 : matcher->drop_source(context_id, source, visit, user);
+}
+
+void tagline_for_each(const tagline_matcher* matcher, tagline_visitor visit, void* user) {
+  if (matcher != nullptr && visit != nullptr) matcher->for_each(visit, user);
+}
+
+void tagline_get_statistics(const tagline_matcher* matcher, tagline_statistics* statistics) {
+  if (matcher != nullptr && statistics != nullptr) *statistics = matcher->statistics();
+}
+
+const char* tagline_matcher_queue(const tagline_matcher* matcher) {
+  return matcher == nullptr ? nullptr : matcher->queue_name;
+}
+
+const char* tagline_matcher_isa(const tagline_matcher* matcher) {
+  return matcher == nullptr ? nullptr : matcher->isa_name;
+}
+
+const char* tagline_queue_name(unsigned index) {
+  const tagline::Structure* structure = tagline::structure(index);
+  return structure == nullptr ? nullptr : structure->name;
+}
+
+const char* tagline_isa_name(unsigned index) {
+  const tagline::simd::Kernels* kernels = tagline::simd::available_kernels(index);
+  return kernels == nullptr ? nullptr : kernels->isa;
+}
+
+const char* tagline_error_message(void) { return error_message; }
+
+const char* tagline_version(void) { return TAGLINE_VERSION; }
+
+}  // extern "C"

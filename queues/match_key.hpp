@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+
+namespace tagline {
+
+// What one side of a match says about source and tag, within one context.
+//
+//   bits: source in the upper, tag in the lower 32 bits
+//   mask: the bits that this side insists on
+//
+// A message insists on all 64. A receive from any source insists on none of the
+// source bits; one with any tag insists only on the tag's sign being clear,
+// because negative tags are the host's own traffic and must stay invisible to
+// it. Bits outside the mask are zero, so equal receives have equal keys.
+struct MatchKey {
+  std::uint64_t bits = 0;
+  std::uint64_t mask = 0;
+
+  friend bool operator==(const MatchKey&, const MatchKey&) = default;
+};
+
+inline constexpr std::uint64_t kSourceMask = 0xffffffff00000000u;
+inline constexpr std::uint64_t kTagMask = 0x00000000ffffffffu;
+inline constexpr std::uint64_t kTagSign = 0x0000000080000000u;
+
+inline constexpr std::int32_t key_source(const MatchKey& key) noexcept {
+  return static_cast<std::int32_t>(key.bits >> 32);
+}
+inline constexpr std::int32_t key_tag(const MatchKey& key) noexcept {
+  return static_cast<std::int32_t>(key.bits);
+}
+inline constexpr bool key_any_source(const MatchKey& key) noexcept {
+  return (key.mask & kSourceMask) == 0;
+}
+inline constexpr bool key_any_tag(const MatchKey& key) noexcept {
+  return (key.mask & kTagMask) == kTagSign;
+}
+
+// A receive and a message fit if they agree on every bit that both insist on.
+// Symmetric, so that one search serves the posted and the unexpected queue.
+inline constexpr bool keys_meet(const MatchKey& a, const MatchKey& b) noexcept {
+  return ((a.bits ^ b.bits) & a.mask & b.mask) == 0;
+}
+
+// One queued receive or message, as queues hand it out.
+struct QueueEntry {
+  MatchKey key;
+  void* cookie = nullptr;      // the caller's, never dereferenced
+  std::uint64_t sequence = 0;  // its place in the matcher's order, unique
+};
+
+}  // namespace tagline

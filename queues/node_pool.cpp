@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "queues/node_pool.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+namespace tagline {
+
+struct alignas(kCacheLine) NodePool::Chunk {
+  Chunk* next;
+};
+
+namespace {
+// The first chunk of a matcher that sees little traffic stays within a page;
+// a chunk is never so large that clearing its pages stalls a message for long.
+constexpr std::size_t kFirstChunkBytes = 4096;
+constexpr std::size_t kLargestChunkBytes = std::size_t{1} << 20;
+}  // namespace
+
+bool NodePool::grow() noexcept {
+  // Doubling what there is keeps the number of chunks logarithmic at first.
+  std::size_t want = std::clamp(reserved_bytes_, kFirstChunkBytes, kLargestChunkBytes);
+  want = std::min(want, limit_bytes_ - reserved_bytes_);
+  if (want < sizeof(Chunk)) return false;
+  std::size_t nodes = (want - sizeof(Chunk)) / node_bytes_;
+  if (nodes == 0) {
+    // A node larger than the first chunk still fits if the limit allows it.
+    if (limit_bytes_ - reserved_bytes_ < sizeof(Chunk) + node_bytes_) return false;
+    nodes = 1;
+  }
+  const std::size_t bytes = sizeof(Chunk) + nodes * node_bytes_;
+  void* memory = std::aligned_alloc(kCacheLine, bytes);
+  if (memory == nullptr) return false;
+  chunks_ = ::new (memory) Chunk{chunks_};
+  fresh_ = static_cast<std::byte*>(memory) + sizeof(Chunk);
+  fresh_end_ = fresh_ + nodes * node_bytes_;
+  reserved_bytes_ += bytes;
+  return true;
+}
+
+NodePool::~NodePool() {
+  while (chunks_ != nullptr) {
+    Chunk* next = chunks_->next;
+    std::free(chunks_);
+    chunks_ = next;
+  }
+}
+
+}  // namespace tagline

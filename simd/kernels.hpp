@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "simd/lane_block.hpp"
+
+namespace tagline::simd {
+
+// The comparison kernels of one instruction set. A queue keeps a reference and
+// dispatches once per search.
+struct Kernels {
+  const char* isa;  // "avx512bw", "avx2", "sse2", "neon64" or "scalar"
+
+  // The oldest lane, from `oldest` on along `newer`, that is live and meets the query.
+  LaneHit (*find_lane)(LaneBlock* oldest, const LaneQuery& query) noexcept;
+};
+
+// The instruction sets compiled in that this processor can run, best first, by
+// index; nullptr behind the last. "scalar" is always the last one.
+const Kernels* available_kernels(unsigned index) noexcept;
+
+}  // namespace tagline::simd

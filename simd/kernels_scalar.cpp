@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "simd/find_lane.hpp"
+
+namespace tagline::simd {
+
+extern const Kernels kScalarKernels;
+const Kernels kScalarKernels = {"scalar", find_lane<ScalarArch>};
+
+}  // namespace tagline::simd
