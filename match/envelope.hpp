@@ -20,24 +20,18 @@ inline constexpr bool is_receive(const MatchEnvelope& envelope) noexcept {
 }
 
 // The part of an envelope that a queue compares; the context chose the queue.
-inline constexpr MatchKey receive_key(const MatchEnvelope& envelope) noexcept {
-  const std::uint64_t source_mask = envelope.source == kAnySource ? 0 : kSourceMask;
-  const std::uint64_t tag_mask = envelope.tag == kAnyTag ? kTagSign : kTagMask;
-  const std::uint64_t bits = static_cast<std::uint64_t>(static_cast<std::uint32_t>(envelope.source))
-                                 << 32 |
-                             static_cast<std::uint32_t>(envelope.tag);
-  // kAnyTag is the sign bit alone, which a tag wildcard wants clear.
-  const std::uint64_t clear_sign = envelope.tag == kAnyTag ? kTagSign : 0;
-  return {bits & (source_mask | tag_mask) & ~clear_sign, source_mask | tag_mask};
-}
-
 inline constexpr MatchKey message_key(const MatchEnvelope& envelope) noexcept {
-  return {static_cast<std::uint64_t>(static_cast<std::uint32_t>(envelope.source)) << 32 |
-              static_cast<std::uint32_t>(envelope.tag),
-          kSourceMask | kTagMask};
+  return {key_bits(envelope.source, envelope.tag), kSourceMask | kTagMask};
 }
 
-inline constexpr MatchEnvelope key_envelope(std::uint32_t context_id,
+inline constexpr MatchKey receive_key(const MatchEnvelope& envelope) noexcept {
+  MatchKey key = message_key(envelope);
+  if (envelope.source == kAnySource) key = {key.bits & ~kSourceMask, key.mask & ~kSourceMask};
+  if (envelope.tag == kAnyTag) key = {key.bits & ~kTagMask, (key.mask & ~kTagMask) | kTagSign};
+  return key;
+}
+
+inline constexpr MatchEnvelope key_envelope(std::uint64_t context_id,
                                             const MatchKey& key) noexcept {
   return {context_id, key_any_source(key) ? kAnySource : key_source(key),
           key_any_tag(key) ? kAnyTag : key_tag(key)};

@@ -26,9 +26,9 @@ struct tagline_matcher {
   virtual tagline_status append_message(Envelope, void* message) noexcept = 0;
   virtual tagline_status probe(Envelope, void** message, Envelope* found) noexcept = 0;
   virtual tagline_status cancel_receive(Envelope, void* receive) noexcept = 0;
-  virtual tagline_status cancel_handle(std::uint32_t context_id, tagline_handle) noexcept = 0;
-  virtual std::size_t drop_context(std::uint32_t context_id, tagline_visitor, void* user) = 0;
-  virtual std::size_t drop_source(std::uint32_t context_id, std::int32_t source, tagline_visitor,
+  virtual tagline_status cancel_handle(std::uint64_t context_id, tagline_handle) noexcept = 0;
+  virtual std::size_t drop_context(std::uint64_t context_id, tagline_visitor, void* user) = 0;
+  virtual std::size_t drop_source(std::uint64_t context_id, std::int32_t source, tagline_visitor,
                                   void* user) = 0;
   virtual void for_each(tagline_visitor, void* user) const = 0;
   virtual tagline_statistics statistics() const noexcept = 0;
@@ -57,15 +57,17 @@ class QueueMatcher final : public tagline_matcher {
   QueueMatcher(const simd::Kernels& kernels, std::size_t pool_bytes, std::uint64_t first_handle)
       : kernels_(&kernels),
         pool_(Queue::kNodeBytes, pool_bytes),
-        next_sequence_(first_handle == 0 ? 1 : first_handle) {
+        posted_(first_handle == 0 ? 1 : first_handle) {
     queue_name = Queue::kName;
     isa_name = kernels.isa;
   }
 
   tagline_status post_receive(Envelope envelope, void* receive, void** message,
                               tagline_handle* handle) noexcept override {
-    Context* context = context_of(envelope.context_id);
-    if (context == nullptr) return no_memory();
+    Context* context = last_;
+    if (!is_context(context, envelope)) [[unlikely]] {
+      return with_context<&QueueMatcher::post_receive>(envelope, receive, message, handle);
+    }
     const MatchKey key = receive_key(envelope);
     if (const auto hit = search(context->unexpected, key, unexpected_)) {
       *message = take(context->unexpected, hit, unexpected_).cookie;
@@ -75,8 +77,10 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   tagline_status arrive(Envelope envelope, void* message, void** receive) noexcept override {
-    Context* context = context_of(envelope.context_id);
-    if (context == nullptr) return no_memory();
+    Context* context = last_;
+    if (!is_context(context, envelope)) [[unlikely]] {
+      return with_context<&QueueMatcher::arrive>(envelope, message, receive);
+    }
     const MatchKey key = message_key(envelope);
     if (const auto hit = search(context->posted, key, posted_)) {
       *receive = take(context->posted, hit, posted_).cookie;
@@ -98,8 +102,10 @@ class QueueMatcher final : public tagline_matcher {
 
   tagline_status append_receive(Envelope envelope, void* receive,
                                 tagline_handle* handle) noexcept override {
-    Context* context = context_of(envelope.context_id);
-    if (context == nullptr) return no_memory();
+    Context* context = last_;
+    if (!is_context(context, envelope)) [[unlikely]] {
+      return with_context<&QueueMatcher::append_receive>(envelope, receive, handle);
+    }
     return append(context->posted, receive_key(envelope), receive, posted_, handle);
   }
 
@@ -113,8 +119,10 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   tagline_status append_message(Envelope envelope, void* message) noexcept override {
-    Context* context = context_of(envelope.context_id);
-    if (context == nullptr) return no_memory();
+    Context* context = last_;
+    if (!is_context(context, envelope)) [[unlikely]] {
+      return with_context<&QueueMatcher::append_message>(envelope, message);
+    }
     return append(context->unexpected, message_key(envelope), message, unexpected_, nullptr);
   }
 
@@ -123,6 +131,7 @@ class QueueMatcher final : public tagline_matcher {
     if (context == nullptr) return TAGLINE_NOT_FOUND;
     const auto hit = search(context->unexpected, receive_key(envelope), unexpected_);
     if (!hit) return TAGLINE_NOT_FOUND;
+    ++unexpected_.other_searches;
     const QueueEntry entry = context->unexpected.at(hit);
     *message = entry.cookie;
     if (found != nullptr) *found = key_envelope(envelope.context_id, entry.key);
@@ -135,21 +144,21 @@ class QueueMatcher final : public tagline_matcher {
     return cancel(context->posted, context->posted.find_exact(receive_key(envelope), receive));
   }
 
-  tagline_status cancel_handle(std::uint32_t context_id, tagline_handle handle) noexcept override {
+  tagline_status cancel_handle(std::uint64_t context_id, tagline_handle handle) noexcept override {
     Context* context = known_context(context_id);
     if (context == nullptr) return TAGLINE_NOT_FOUND;
     return cancel(context->posted, context->posted.find_sequence(handle));
   }
 
-  std::size_t drop_context(std::uint32_t context_id, tagline_visitor visit, void* user) override {
+  std::size_t drop_context(std::uint64_t context_id, tagline_visitor visit, void* user) override {
     const std::size_t dropped = drop(
         context_id, [](const QueueEntry&) { return true; }, visit, user);
-    if (last_ != nullptr && last_id_ == context_id) last_ = nullptr;
+    if (last_ != nullptr && last_->id == context_id) last_ = nullptr;
     contexts_.erase(context_id);
     return dropped;
   }
 
-  std::size_t drop_source(std::uint32_t context_id, std::int32_t source, tagline_visitor visit,
+  std::size_t drop_source(std::uint64_t context_id, std::int32_t source, tagline_visitor visit,
                           void* user) override {
     return drop(
         context_id,
@@ -172,85 +181,125 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   tagline_statistics statistics() const noexcept override {
-    return {posted_, unexpected_, pool_.reserved_bytes()};
+    return {posted_.statistics(), unexpected_.statistics(), pool_.reserved_bytes()};
   }
 
  private:
   struct Context {
-    Context(NodePool& pool, const simd::Kernels& kernels)
-        : posted(pool, kernels), unexpected(pool, kernels) {}
+    Context(std::uint64_t context_id, NodePool& pool, const simd::Kernels& kernels)
+        : id(context_id), posted(pool, kernels), unexpected(pool, kernels) {}
+    const std::uint64_t id;
     Queue posted;
     Queue unexpected;
   };
-  using Side = tagline_side_statistics;
+  // What one side counts, over all contexts: as few numbers per call as give
+  // every statistic, all in one line.
+  struct alignas(kCacheLine) Side {
+    explicit Side(std::uint64_t first) : first_sequence(first), next_sequence(first), left(first) {}
+
+    std::uint64_t length() const noexcept { return next_sequence - left; }
+    tagline_side_statistics statistics() const noexcept {
+      const std::uint64_t matches = left - first_sequence - withdrawn;
+      return {length(), high_water, matches + other_searches, matches, depth_sum, depth_max};
+    }
+
+    const std::uint64_t first_sequence;
+    std::uint64_t next_sequence;  // of the entry appended next
+    std::uint64_t left;           // entries that are gone, counted from first_sequence
+    std::uint64_t withdrawn = 0;  // of these, cancelled or dropped
+    std::uint64_t high_water = 0;
+    std::uint64_t other_searches = 0;  // that took nothing: probes and misses
+    std::uint64_t depth_sum = 0;
+    std::uint64_t depth_max = 0;
+  };
+  static_assert(sizeof(Side) == kCacheLine, "counting touches one line");
 
   // The pair of queues of a context, or nullptr if it has none.
-  Context* known_context(std::uint32_t id) noexcept {
-    if (last_ != nullptr && last_id_ == id) [[likely]]
+  Context* known_context(std::uint64_t id) noexcept {
+    if (last_ != nullptr && last_->id == id) [[likely]] {
       return last_;
+    }
     const auto found = contexts_.find(id);
     if (found == contexts_.end()) return nullptr;
-    last_id_ = id;
     return last_ = found->second.get();
   }
 
-  // As known_context(), made if needed; nullptr only without memory.
-  Context* context_of(std::uint32_t id) noexcept {
-    if (last_ != nullptr && last_id_ == id) [[likely]]
-      return last_;
-    return find_or_make_context(id);
+  static bool is_context(const Context* context, const Envelope& envelope) noexcept {
+    return context != nullptr && context->id == envelope.context_id;
   }
 
-  [[gnu::noinline]] Context* find_or_make_context(std::uint32_t id) noexcept try {
+  // Finds or makes the context, then starts the operation again. Apart, so that
+  // the operations themselves call nothing and keep their values in registers.
+  template <auto operation, class... Arguments>
+  [[gnu::noinline]] tagline_status with_context(Envelope envelope,
+                                                Arguments... arguments) noexcept {
+    return find_or_make_context(envelope.context_id) ? (this->*operation)(envelope, arguments...)
+                                                     : no_memory();
+  }
+
+  bool find_or_make_context(std::uint64_t id) noexcept try {
     auto& context = contexts_[id];
-    if (context == nullptr) context = std::make_unique<Context>(pool_, *kernels_);
-    last_id_ = id;
-    return last_ = context.get();
+    if (context == nullptr) context = std::make_unique<Context>(id, pool_, *kernels_);
+    last_ = context.get();
+    return true;
   } catch (const std::bad_alloc&) {
-    return nullptr;
+    return false;
   }
 
+  // A search that ends in a match is counted by take().
   static auto search(const Queue& queue, const MatchKey& key, Side& side) noexcept {
-    ++side.searches;
-    if (queue.size() == 0) return typename Queue::Hit{};
+    if (queue.empty()) return typename Queue::Hit{};
     std::uint64_t depth = 0;
     const auto hit = queue.find(key, depth);
-    side.search_depth_sum += depth;
-    if (depth > side.search_depth_max) side.search_depth_max = depth;
+    side.depth_sum += depth;
+    if (depth > side.depth_max) [[unlikely]] {
+      side.depth_max = depth;
+    }
+    if (!hit) ++side.other_searches;
     return hit;
   }
 
   static QueueEntry take(Queue& queue, typename Queue::Hit hit, Side& side) noexcept {
     const QueueEntry entry = queue.at(hit);
     queue.erase(hit);
-    ++side.matches;
-    --side.length;
+    ++side.left;
     return entry;
   }
 
   tagline_status append(Queue& queue, const MatchKey& key, void* cookie, Side& side,
                         tagline_handle* handle) noexcept {
-    if (!queue.append({key, cookie, next_sequence_})) return no_memory();
-    if (handle != nullptr) *handle = next_sequence_;
-    if (++next_sequence_ == 0) next_sequence_ = 1;  // 0 names no receive
-    if (++side.length > side.high_water) side.high_water = side.length;
+    if (!queue.has_room()) [[unlikely]]
+      return append_to_full(queue, key, cookie, side, handle);
+    queue.append({key, cookie, side.next_sequence});
+    if (handle != nullptr) *handle = side.next_sequence;
+    ++side.next_sequence;
+    if (side.length() > side.high_water) [[unlikely]] {
+      side.high_water = side.length();
+    }
     return TAGLINE_QUEUED;
+  }
+
+  [[gnu::noinline]] tagline_status append_to_full(Queue& queue, MatchKey key, void* cookie,
+                                                  Side& side, tagline_handle* handle) noexcept {
+    return queue.make_room() ? append(queue, key, cookie, side, handle) : no_memory();
   }
 
   tagline_status cancel(Queue& posted, typename Queue::Hit hit) noexcept {
     if (!hit) return TAGLINE_NOT_FOUND;
     posted.erase(hit);
-    --posted_.length;
+    ++posted_.left;
+    ++posted_.withdrawn;
     return TAGLINE_OK;
   }
 
   template <class Predicate>
-  std::size_t drop(std::uint32_t context_id, Predicate wanted, tagline_visitor visit, void* user) {
+  std::size_t drop(std::uint64_t context_id, Predicate wanted, tagline_visitor visit, void* user) {
     Context* context = known_context(context_id);
     if (context == nullptr) return 0;
     const auto drop_side = [&](tagline_side which, Queue& queue, Side& side) {
       return queue.remove_if(wanted, [&](const QueueEntry& entry) {
-        --side.length;
+        ++side.left;
+        ++side.withdrawn;
         if (visit != nullptr) visit(user, which, key_envelope(context_id, entry.key), entry.cookie);
       });
     };
@@ -258,21 +307,19 @@ class QueueMatcher final : public tagline_matcher {
            drop_side(TAGLINE_UNEXPECTED, context->unexpected, unexpected_);
   }
 
-  static tagline_status no_memory() noexcept {
+  [[gnu::noinline, gnu::cold]] static tagline_status no_memory() noexcept {
     set_error_message(
         "the matcher has no memory for another entry: raise pool_bytes or free memory");
     return TAGLINE_NO_MEMORY;
   }
 
   Context* last_ = nullptr;
-  std::uint32_t last_id_ = 0;
   const simd::Kernels* kernels_;
   NodePool pool_;
-  std::uint64_t next_sequence_;
-  Side posted_{};
-  Side unexpected_{};
+  Side posted_;
+  Side unexpected_{1};
   // Destroyed before the pool that its queues return their nodes to.
-  std::unordered_map<std::uint32_t, std::unique_ptr<Context>> contexts_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Context>> contexts_;
 };
 
 }  // namespace tagline

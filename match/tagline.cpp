@@ -114,18 +114,18 @@ tagline_status tagline_cancel_receive(tagline_matcher* matcher, tagline_envelope
   return matcher->cancel_receive(envelope, receive);
 }
 
-tagline_status tagline_cancel_handle(tagline_matcher* matcher, uint32_t context_id,
+tagline_status tagline_cancel_handle(tagline_matcher* matcher, uint64_t context_id,
                                      tagline_handle handle) {
   if (matcher == nullptr) return invalid(kNoMatcher);
   return matcher->cancel_handle(context_id, handle);
 }
 
-size_t tagline_drop_context(tagline_matcher* matcher, uint32_t context_id, tagline_visitor visit,
+size_t tagline_drop_context(tagline_matcher* matcher, uint64_t context_id, tagline_visitor visit,
                             void* user) {
   return matcher == nullptr ? 0 : matcher->drop_context(context_id, visit, user);
 }
 
-size_t tagline_drop_source(tagline_matcher* matcher, uint32_t context_id, int32_t source,
+size_t tagline_drop_source(tagline_matcher* matcher, uint64_t context_id, int32_t source,
                            tagline_visitor visit, void* user) {
   return matcher == nullptr ? 0 : matcher->drop_source(context_id, source, visit, user);
 }

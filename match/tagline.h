@@ -61,7 +61,7 @@ typedef enum tagline_status {
 
 /** What a message carries and a receive asks for. */
 typedef struct tagline_envelope {
-  uint32_t context_id; /**< Communicator; always exact. */
+  uint64_t context_id; /**< Communicator; always exact. */
   int32_t source;      /**< Rank in the communicator, >= 0; receives: or TAGLINE_ANY_SOURCE. */
   int32_t tag;         /**< Any value but INT32_MIN; receives: or TAGLINE_ANY_TAG. */
 } tagline_envelope;
@@ -80,13 +80,14 @@ typedef struct tagline_matcher tagline_matcher;
 
 /** Start from TAGLINE_OPTIONS_DEFAULT; a zero or NULL field means the default. */
 typedef struct tagline_options {
-  const char *queue;   /**< Queue structure, see tagline_queue_name(). TAGLINE_QUEUE overrides. */
-  const char *isa;     /**< Instruction set, see tagline_isa_name(). TAGLINE_ISA overrides. */
-  size_t pool_bytes;   /**< Upper bound of node memory in bytes; 0: none. */
-  uint64_t first_handle; /**< Handle of the first receive; 0: 1. Lets a test start near the wrap. */
+  const char* queue;     /**< Queue structure, see tagline_queue_name(). TAGLINE_QUEUE overrides. */
+  const char* isa;       /**< Instruction set, see tagline_isa_name(). TAGLINE_ISA overrides. */
+  size_t pool_bytes;     /**< Upper bound of node memory in bytes; 0: none. */
+  uint64_t first_handle; /**< Handle of the first receive; 0: 1. Tests start near the wrap. */
 } tagline_options;
 
-#define TAGLINE_OPTIONS_DEFAULT {NULL, NULL, 0, 0}
+#define TAGLINE_OPTIONS_DEFAULT \
+  { NULL, NULL, 0, 0 }
 
 /**
  * Create a matcher with two empty queues. Node memory is taken on first use.
@@ -97,11 +98,11 @@ typedef struct tagline_options {
  *         that is unknown or that this processor lacks (the message lists the
  *         valid ones); TAGLINE_NO_MEMORY.
  */
-TAGLINE_API tagline_status tagline_create(const tagline_options *options,
-                                          tagline_matcher **matcher);
+TAGLINE_API tagline_status tagline_create(const tagline_options* options,
+                                          tagline_matcher** matcher);
 
 /** Free a matcher. Entries may remain; their cookies are forgotten. NULL is allowed. */
-TAGLINE_API void tagline_destroy(tagline_matcher *matcher);
+TAGLINE_API void tagline_destroy(tagline_matcher* matcher);
 
 /* ---- Matching ---------------------------------------------------------- */
 
@@ -114,9 +115,9 @@ TAGLINE_API void tagline_destroy(tagline_matcher *matcher);
  *                 TAGLINE_QUEUED; may be NULL.
  * @return TAGLINE_MATCHED, TAGLINE_QUEUED, TAGLINE_INVALID, TAGLINE_NO_MEMORY.
  */
-TAGLINE_API tagline_status tagline_post_receive(tagline_matcher *matcher,
-                                                tagline_envelope envelope, void *receive,
-                                                void **message, tagline_handle *handle);
+TAGLINE_API tagline_status tagline_post_receive(tagline_matcher* matcher, tagline_envelope envelope,
+                                                void* receive, void** message,
+                                                tagline_handle* handle);
 
 /**
  * Match a message against the oldest fitting posted receive, else queue it.
@@ -126,8 +127,8 @@ TAGLINE_API tagline_status tagline_post_receive(tagline_matcher *matcher,
  * @param receive   [out] Cookie of the receive; written only on TAGLINE_MATCHED.
  * @return TAGLINE_MATCHED, TAGLINE_QUEUED, TAGLINE_INVALID, TAGLINE_NO_MEMORY.
  */
-TAGLINE_API tagline_status tagline_arrive(tagline_matcher *matcher, tagline_envelope envelope,
-                                          void *message, void **receive);
+TAGLINE_API tagline_status tagline_arrive(tagline_matcher* matcher, tagline_envelope envelope,
+                                          void* message, void** receive);
 
 /* The halves, for hosts that know the cookie only after a miss. The caller
  * keeps both halves of one post (or one arrival) together: no other call on the
@@ -141,24 +142,24 @@ TAGLINE_API tagline_status tagline_arrive(tagline_matcher *matcher, tagline_enve
  * @param found    [out] The message's own envelope; may be NULL.
  * @return TAGLINE_MATCHED, TAGLINE_NOT_FOUND, TAGLINE_INVALID.
  */
-TAGLINE_API tagline_status tagline_claim(tagline_matcher *matcher, tagline_envelope envelope,
-                                         void **message, tagline_envelope *found);
+TAGLINE_API tagline_status tagline_claim(tagline_matcher* matcher, tagline_envelope envelope,
+                                         void** message, tagline_envelope* found);
 
 /** Second half of tagline_post_receive(): queue without matching.
  *  @return TAGLINE_QUEUED, TAGLINE_INVALID, TAGLINE_NO_MEMORY. */
-TAGLINE_API tagline_status tagline_append_receive(tagline_matcher *matcher,
-                                                  tagline_envelope envelope, void *receive,
-                                                  tagline_handle *handle);
+TAGLINE_API tagline_status tagline_append_receive(tagline_matcher* matcher,
+                                                  tagline_envelope envelope, void* receive,
+                                                  tagline_handle* handle);
 
 /** First half of tagline_arrive(): take the oldest fitting receive.
  *  @return TAGLINE_MATCHED, TAGLINE_NOT_FOUND, TAGLINE_INVALID. */
-TAGLINE_API tagline_status tagline_match_message(tagline_matcher *matcher,
-                                                 tagline_envelope envelope, void **receive);
+TAGLINE_API tagline_status tagline_match_message(tagline_matcher* matcher,
+                                                 tagline_envelope envelope, void** receive);
 
 /** Second half of tagline_arrive(): queue without matching.
  *  @return TAGLINE_QUEUED, TAGLINE_INVALID, TAGLINE_NO_MEMORY. */
-TAGLINE_API tagline_status tagline_append_message(tagline_matcher *matcher,
-                                                  tagline_envelope envelope, void *message);
+TAGLINE_API tagline_status tagline_append_message(tagline_matcher* matcher,
+                                                  tagline_envelope envelope, void* message);
 
 /**
  * Look at the oldest fitting unexpected message; it stays queued.
@@ -167,8 +168,8 @@ TAGLINE_API tagline_status tagline_append_message(tagline_matcher *matcher,
  * @param found    [out] The message's own envelope; may be NULL.
  * @return TAGLINE_MATCHED, TAGLINE_NOT_FOUND, TAGLINE_INVALID.
  */
-TAGLINE_API tagline_status tagline_probe(tagline_matcher *matcher, tagline_envelope envelope,
-                                         void **message, tagline_envelope *found);
+TAGLINE_API tagline_status tagline_probe(tagline_matcher* matcher, tagline_envelope envelope,
+                                         void** message, tagline_envelope* found);
 
 /* ---- Taking entries back ----------------------------------------------- */
 
@@ -180,8 +181,8 @@ TAGLINE_API tagline_status tagline_probe(tagline_matcher *matcher, tagline_envel
  *         TAGLINE_INVALID.
  * Cost: a search of the context's posted queue up to the receive.
  */
-TAGLINE_API tagline_status tagline_cancel_receive(tagline_matcher *matcher,
-                                                  tagline_envelope envelope, void *receive);
+TAGLINE_API tagline_status tagline_cancel_receive(tagline_matcher* matcher,
+                                                  tagline_envelope envelope, void* receive);
 
 /**
  * Remove a queued receive by the handle it got when it was queued.
@@ -191,7 +192,7 @@ TAGLINE_API tagline_status tagline_cancel_receive(tagline_matcher *matcher,
  * Cost: `linear` walks to the entry, one line each; `vector` passes a node of
  * 64 entries with two lines.
  */
-TAGLINE_API tagline_status tagline_cancel_handle(tagline_matcher *matcher, uint32_t context_id,
+TAGLINE_API tagline_status tagline_cancel_handle(tagline_matcher* matcher, uint64_t context_id,
                                                  tagline_handle handle);
 
 typedef enum tagline_side {
@@ -200,8 +201,8 @@ typedef enum tagline_side {
 } tagline_side;
 
 /** Called once per entry; must not call back into the same matcher. */
-typedef void (*tagline_visitor)(void *user, tagline_side side, tagline_envelope envelope,
-                                void *cookie);
+typedef void (*tagline_visitor)(void* user, tagline_side side, tagline_envelope envelope,
+                                void* cookie);
 
 /**
  * Communicator freed: remove every receive and message of a context.
@@ -210,30 +211,30 @@ typedef void (*tagline_visitor)(void *user, tagline_side side, tagline_envelope 
  *               complete it; posted receives first, each queue oldest first. May be NULL.
  * @return Number of entries removed.
  */
-TAGLINE_API size_t tagline_drop_context(tagline_matcher *matcher, uint32_t context_id,
-                                        tagline_visitor visit, void *user);
+TAGLINE_API size_t tagline_drop_context(tagline_matcher* matcher, uint64_t context_id,
+                                        tagline_visitor visit, void* user);
 
 /**
  * Peer failed: remove every message from a source and every receive that names
  * it. Receives with TAGLINE_ANY_SOURCE stay, another source can satisfy them.
  * Arguments and return value as for tagline_drop_context().
  */
-TAGLINE_API size_t tagline_drop_source(tagline_matcher *matcher, uint32_t context_id,
-                                       int32_t source, tagline_visitor visit, void *user);
+TAGLINE_API size_t tagline_drop_source(tagline_matcher* matcher, uint64_t context_id,
+                                       int32_t source, tagline_visitor visit, void* user);
 
 /* ---- Looking inside ---------------------------------------------------- */
 
 /** Visit every entry: posted receives first. Entries of one context come oldest
  *  first; entries of different contexts may be grouped by context. */
-TAGLINE_API void tagline_for_each(const tagline_matcher *matcher, tagline_visitor visit,
-                                  void *user);
+TAGLINE_API void tagline_for_each(const tagline_matcher* matcher, tagline_visitor visit,
+                                  void* user);
 
 /** One side's share of tagline_statistics. */
 typedef struct tagline_side_statistics {
-  uint64_t length;           /**< Entries now. */
-  uint64_t high_water;       /**< Most entries ever. */
-  uint64_t searches;         /**< Times this queue was searched for a match (probes included). */
-  uint64_t matches;          /**< Entries that left this queue by a match. */
+  uint64_t length;     /**< Entries now. */
+  uint64_t high_water; /**< Most entries ever. */
+  uint64_t searches;   /**< Times this queue, not empty, was searched for a match or by a probe. */
+  uint64_t matches;    /**< Entries that left this queue by a match. */
   uint64_t search_depth_sum; /**< Entries looked at, over all searches; a structure
                                   that compares many at once counts all of them. */
   uint64_t search_depth_max; /**< Most entries looked at in one search. */
@@ -245,24 +246,24 @@ typedef struct tagline_statistics {
   uint64_t pool_bytes; /**< Node memory now held, bytes. */
 } tagline_statistics;
 
-TAGLINE_API void tagline_get_statistics(const tagline_matcher *matcher,
-                                        tagline_statistics *statistics);
+TAGLINE_API void tagline_get_statistics(const tagline_matcher* matcher,
+                                        tagline_statistics* statistics);
 
 /** Name of the queue structure / instruction set that a matcher uses. */
-TAGLINE_API const char *tagline_matcher_queue(const tagline_matcher *matcher);
-TAGLINE_API const char *tagline_matcher_isa(const tagline_matcher *matcher);
+TAGLINE_API const char* tagline_matcher_queue(const tagline_matcher* matcher);
+TAGLINE_API const char* tagline_matcher_isa(const tagline_matcher* matcher);
 
 /** Names valid for options.queue, by index from 0; NULL behind the last. */
-TAGLINE_API const char *tagline_queue_name(unsigned index);
+TAGLINE_API const char* tagline_queue_name(unsigned index);
 
 /** Names valid for options.isa on this processor, best first; NULL behind the last. */
-TAGLINE_API const char *tagline_isa_name(unsigned index);
+TAGLINE_API const char* tagline_isa_name(unsigned index);
 
 /** Why the last failing call of this thread failed: one sentence, never NULL. */
-TAGLINE_API const char *tagline_error_message(void);
+TAGLINE_API const char* tagline_error_message(void);
 
 /** "1.0.0" */
-TAGLINE_API const char *tagline_version(void);
+TAGLINE_API const char* tagline_version(void);
 
 #ifdef __cplusplus
 }

@@ -14,12 +14,15 @@ namespace tagline {
 // A doubly linked list in the order of arrival: what MPI libraries use today,
 // the oracle of every other structure and the baseline of every ratio.
 //
-//   oldest_ -> [links cookie sequence key] <-> [...] <-> [...] <- newest_
-//               one entry = one cache line
+//   ends_ <-> [links key cookie sequence] <-> [...] <-> [...] <-> ends_
+//   oldest     one entry = one cache line             newest
 //
 // Every queue structure offers what this one does, with the same meaning:
 //
-//   append(entry)         entry becomes the newest; false: no node memory
+//   empty()               nothing to search
+//   has_room()            append needs no memory
+//   make_room()           take memory for it; false: there is none
+//   append(entry)         entry becomes the newest; wants has_room()
 //   find(key, depth)      the oldest entry that meets the key, or no hit;
 //                         depth grows by the entries looked at
 //   find_exact(key, c)    the oldest entry with equal key and cookie c
@@ -31,9 +34,11 @@ namespace tagline {
 // Guarantees: append and erase are O(1); find touches one line per entry and
 // stops at the first hit; nothing but append takes memory.
 class LinearQueue {
-  struct Entry {
-    Entry* older;
-    Entry* newer;
+  struct Links {
+    Links* older;
+    Links* newer;
+  };
+  struct Entry : Links {
     QueueEntry value;
   };
   static_assert(sizeof(Entry) <= kCacheLine, "a search touches one line per entry");
@@ -54,79 +59,80 @@ class LinearQueue {
     remove_if([](const QueueEntry&) { return true; }, [](const QueueEntry&) {});
   }
 
-  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return ends_.newer == &ends_; }
 
-  bool append(const QueueEntry& value) noexcept {
-    void* memory = pool_->take();
-    if (memory == nullptr) return false;
-    Entry* entry = ::new (memory) Entry{newest_, nullptr, value};
-    (newest_ != nullptr ? newest_->newer : oldest_) = entry;
-    newest_ = entry;
-    ++size_;
-    return true;
+  bool has_room() const noexcept { return pool_->has_node(); }
+  bool make_room() noexcept { return pool_->grow(); }
+
+  void append(const QueueEntry& value) noexcept {
+    Entry* entry = ::new (pool_->take()) Entry{{ends_.older, &ends_}, value};
+    ends_.older->newer = entry;
+    ends_.older = entry;
   }
 
   Hit find(const MatchKey& key, std::uint64_t& depth) const noexcept {
     std::uint64_t seen = 0;
-    Entry* entry = oldest_;
-    while (entry != nullptr) {
+    Hit hit = find_if([&](const QueueEntry& value) {
       ++seen;
-      if (keys_meet(entry->value.key, key)) break;
-      entry = entry->newer;
-    }
+      return keys_meet(value.key, key);
+    });
     depth += seen;
-    return {entry};
+    return hit;
   }
 
   Hit find_exact(const MatchKey& key, const void* cookie) const noexcept {
-    Entry* entry = oldest_;
-    while (entry != nullptr && !(entry->value.cookie == cookie && entry->value.key == key)) {
-      entry = entry->newer;
-    }
-    return {entry};
+    return find_if(
+        [&](const QueueEntry& value) { return value.cookie == cookie && value.key == key; });
   }
 
   Hit find_sequence(std::uint64_t sequence) const noexcept {
-    Entry* entry = oldest_;
-    while (entry != nullptr && entry->value.sequence != sequence) entry = entry->newer;
-    return {entry};
+    return find_if([&](const QueueEntry& value) { return value.sequence == sequence; });
   }
 
   const QueueEntry& at(Hit hit) const noexcept { return hit.entry->value; }
 
   void erase(Hit hit) noexcept {
-    Entry* entry = hit.entry;
-    (entry->older != nullptr ? entry->older->newer : oldest_) = entry->newer;
-    (entry->newer != nullptr ? entry->newer->older : newest_) = entry->older;
-    pool_->release(entry);
-    --size_;
+    hit.entry->older->newer = hit.entry->newer;
+    hit.entry->newer->older = hit.entry->older;
+    pool_->release(hit.entry);
   }
 
   template <class Visit>
   void for_each(Visit visit) const {
-    for (const Entry* entry = oldest_; entry != nullptr; entry = entry->newer) visit(entry->value);
+    find_if([&](const QueueEntry& value) {
+      visit(value);
+      return false;
+    });
   }
 
   template <class Predicate, class Visit>
   std::size_t remove_if(Predicate wanted, Visit visit) {
     std::size_t removed = 0;
-    for (Entry* entry = oldest_; entry != nullptr;) {
-      Entry* newer = entry->newer;
-      if (wanted(entry->value)) {
-        const QueueEntry value = entry->value;
-        erase({entry});
-        visit(value);
-        ++removed;
-      }
-      entry = newer;
+    for (Links *links = ends_.newer, *newer; links != &ends_; links = newer) {
+      newer = links->newer;
+      Entry* entry = static_cast<Entry*>(links);
+      if (!wanted(entry->value)) continue;
+      const QueueEntry value = entry->value;
+      erase({entry});
+      visit(value);
+      ++removed;
     }
     return removed;
   }
 
  private:
-  Entry* oldest_ = nullptr;
-  Entry* newest_ = nullptr;
-  std::size_t size_ = 0;
+  // The oldest entry that the condition holds for.
+  template <class Condition>
+  Hit find_if(Condition condition) const {
+    for (Links* links = ends_.newer; links != &ends_; links = links->newer) {
+      Entry* entry = static_cast<Entry*>(links);
+      if (condition(entry->value)) return {entry};
+    }
+    return {};
+  }
+
+  // The list is a ring through here: no entry is a special case.
+  Links ends_{&ends_, &ends_};
   NodePool* pool_;
 };
 

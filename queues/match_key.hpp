@@ -7,7 +7,7 @@ namespace tagline {
 
 // What one side of a match says about source and tag, within one context.
 //
-//   bits: source in the upper, tag in the lower 32 bits
+//   bits: tag in the upper, source in the lower 32 bits
 //   mask: the bits that this side insists on
 //
 // A message insists on all 64. A receive from any source insists on none of the
@@ -21,15 +21,20 @@ struct MatchKey {
   friend bool operator==(const MatchKey&, const MatchKey&) = default;
 };
 
-inline constexpr std::uint64_t kSourceMask = 0xffffffff00000000u;
-inline constexpr std::uint64_t kTagMask = 0x00000000ffffffffu;
-inline constexpr std::uint64_t kTagSign = 0x0000000080000000u;
+inline constexpr std::uint64_t kSourceMask = 0x00000000ffffffffu;
+inline constexpr std::uint64_t kTagMask = 0xffffffff00000000u;
+inline constexpr std::uint64_t kTagSign = 0x8000000000000000u;
+
+inline constexpr std::uint64_t key_bits(std::int32_t source, std::int32_t tag) noexcept {
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(tag)) << 32 |
+         static_cast<std::uint32_t>(source);
+}
 
 inline constexpr std::int32_t key_source(const MatchKey& key) noexcept {
-  return static_cast<std::int32_t>(key.bits >> 32);
+  return static_cast<std::int32_t>(key.bits);
 }
 inline constexpr std::int32_t key_tag(const MatchKey& key) noexcept {
-  return static_cast<std::int32_t>(key.bits);
+  return static_cast<std::int32_t>(key.bits >> 32);
 }
 inline constexpr bool key_any_source(const MatchKey& key) noexcept {
   return (key.mask & kSourceMask) == 0;

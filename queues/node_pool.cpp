@@ -15,10 +15,21 @@ namespace {
 // The first chunk of a matcher that sees little traffic stays within a page;
 // a chunk is never so large that clearing its pages stalls a message for long.
 constexpr std::size_t kFirstChunkBytes = 4096;
+constexpr std::size_t kCutBytes = 2048;  // of a chunk, made ready at a time
 constexpr std::size_t kLargestChunkBytes = std::size_t{1} << 20;
 }  // namespace
 
 bool NodePool::grow() noexcept {
+  if (fresh_ == fresh_end_ && !add_chunk()) return false;
+  const std::size_t left = static_cast<std::size_t>(fresh_end_ - fresh_) / node_bytes_;
+  const std::size_t cut = std::min(left, std::max<std::size_t>(1, kCutBytes / node_bytes_));
+  // Released in reverse, so that they are handed out in the order of their addresses.
+  for (std::size_t i = cut; i-- > 0;) release(fresh_ + i * node_bytes_);
+  fresh_ += cut * node_bytes_;
+  return true;
+}
+
+bool NodePool::add_chunk() noexcept {
   // Doubling what there is keeps the number of chunks logarithmic at first.
   std::size_t want = std::clamp(reserved_bytes_, kFirstChunkBytes, kLargestChunkBytes);
   want = std::min(want, limit_bytes_ - reserved_bytes_);

@@ -12,14 +12,14 @@ inline constexpr std::size_t kCacheLine = 64;
 
 // Node memory of one matcher: nodes of one size, on cache-line boundaries.
 //
-// Nodes are cut from chunks that double in size and are kept until the pool
-// dies; a released node is the next one handed out, while it is still in the
-// cache. Once a queue has been as long as it gets, take() neither allocates nor
-// enters the system.
+// Chunks double in size and are kept until the pool dies. Their nodes are cut
+// off a few at a time, so that a growing queue never waits for a whole chunk to
+// be touched; a released node is the next one handed out, while it is still in
+// the cache. Once a queue has been as long as it gets, grow() is not called again.
 //
-// Guarantees: take() and release() are O(1) except for the chunk that take()
-// may have to allocate; chunks never exceed limit_bytes in sum; addresses are
-// stable until release(). One thread at a time.
+// Guarantees: take() and release() are O(1) and never enter the system; chunks
+// never exceed limit_bytes in sum; addresses are stable until release(). One
+// thread at a time.
 class NodePool {
  public:
   // node_bytes: size of a node, rounded up to whole cache lines.
@@ -31,16 +31,15 @@ class NodePool {
   NodePool(const NodePool&) = delete;
   NodePool& operator=(const NodePool&) = delete;
 
-  // Uninitialised memory of one node, or nullptr if the limit or the system says no.
+  bool has_node() const noexcept { return free_ != nullptr; }
+
+  // Makes has_node() true; false if the limit or the system says no.
+  bool grow() noexcept;
+
+  // Uninitialised memory of one node; wants has_node().
   void* take() noexcept {
-    if (free_ != nullptr) {
-      FreeNode* node = free_;
-      free_ = node->next;
-      return node;
-    }
-    if (fresh_ == fresh_end_ && !grow()) return nullptr;
-    void* node = fresh_;
-    fresh_ += node_bytes_;
+    FreeNode* node = free_;
+    free_ = node->next;
     return node;
   }
 
@@ -55,7 +54,7 @@ class NodePool {
   };
   struct Chunk;
 
-  bool grow() noexcept;
+  bool add_chunk() noexcept;
 
   FreeNode* free_ = nullptr;
   std::byte* fresh_ = nullptr;  // [fresh_, fresh_end_): never handed out yet

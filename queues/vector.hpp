@@ -60,25 +60,24 @@ class VectorQueue {
     while (oldest_ != nullptr) unlink(oldest_);
   }
 
-  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return oldest_ == nullptr || oldest_->live == 0; }
 
-  bool append(const QueueEntry& entry) noexcept {
-    if (newest_ == nullptr || newest_->used == simd::kLanes) {
-      if (newest_ != nullptr && newest_->count <= kHalf) {
-        squeeze(*newest_);
-      } else if (!append_node()) {
-        return false;
-      }
+  bool has_room() const noexcept { return newest_ != nullptr && newest_->used < simd::kLanes; }
+
+  bool make_room() noexcept {
+    if (newest_ != nullptr && newest_->count <= kHalf) {
+      squeeze(*newest_);
+      return true;
     }
-    place(*newest_, static_cast<int>(newest_->used++), entry);
-    ++size_;
-    return true;
+    return append_node();
   }
 
+  void append(const QueueEntry& entry) noexcept { place(*newest_, entry); }
+
   Hit find(const MatchKey& key, std::uint64_t& depth) const noexcept {
-    if (size_ <= kScalarSearch) return find_scalar(key, depth);
     const simd::LaneQuery query = {key_source(key), key_tag(key), all_if(key_any_source(key)),
                                    all_if(key_any_tag(key)), all_if(key_tag(key) >= 0)};
+    if (oldest_ == newest_ && oldest_->count <= kScalarSearch) return find_scalar(query, depth);
     const simd::LaneHit hit = kernels_->find_lane(oldest_, query);
     depth += simd::kLanes * hit.blocks_passed;
     if (hit.block == nullptr) return {};
@@ -93,7 +92,7 @@ class VectorQueue {
   }
 
   Hit find_sequence(std::uint64_t sequence) const noexcept {
-    if (size_ == 0) return {};
+    if (empty()) return {};
     for (Node* node = oldest_; node != nullptr; node = newer(node)) {
       // Lanes are in order, so the last one tells whether to look at the others.
       // The difference is signed: sequence numbers may wrap.
@@ -126,13 +125,14 @@ class VectorQueue {
 
   template <class Predicate, class Visit>
   std::size_t remove_if(Predicate wanted, Visit visit) {
-    const std::size_t before = size_;
+    std::size_t removed = 0;
     for (Node* node = oldest_; node != nullptr;) {
       for (LaneMask rest = node->live; rest != 0; rest &= rest - 1) {
         const int lane = std::countr_zero(rest);
         const QueueEntry entry = entry_at(*node, lane);
         if (!wanted(entry)) continue;
         take_out(*node, lane);
+        ++removed;
         visit(entry);
       }
       // Tidying may free this node or merge it into the older one, but never
@@ -145,7 +145,7 @@ class VectorQueue {
       }
       node = next;
     }
-    return before - size_;
+    return removed;
   }
 
  private:
@@ -160,43 +160,50 @@ class VectorQueue {
   static Node* older(const Node* node) noexcept { return static_cast<Node*>(node->older); }
 
   static MatchKey key_at(const Node& node, int lane) noexcept {
-    MatchKey key;
-    key.bits = static_cast<std::uint64_t>(static_cast<std::uint32_t>(node.source[lane])) << 32 |
-               static_cast<std::uint32_t>(node.tag[lane]);
-    key.mask = ((node.any_source & bit(lane)) != 0 ? 0 : kSourceMask) |
-               ((node.any_tag & bit(lane)) != 0 ? kTagSign : kTagMask);
-    return key;
+    return make_key(node, lane, node.any_source, node.any_tag);
+  }
+
+  static MatchKey make_key(const Node& node, int lane, LaneMask any_source,
+                           LaneMask any_tag) noexcept {
+    return {key_bits(node.source[lane], node.tag[lane]),
+            ((any_source & bit(lane)) != 0 ? 0 : kSourceMask) |
+                ((any_tag & bit(lane)) != 0 ? kTagSign : kTagMask)};
   }
 
   static QueueEntry entry_at(const Node& node, int lane) noexcept {
     return {key_at(node, lane), node.payload[lane].cookie, node.payload[lane].sequence};
   }
 
-  static void place(Node& node, int lane, const QueueEntry& entry) noexcept {
-    const auto put = [&](LaneMask& mask, bool value) {
-      mask = (mask & ~bit(lane)) | LaneMask{value} << lane;
-    };
-    node.live |= bit(lane);
+  // Into the next lane of a node; lanes not handed out have no mask bits.
+  static void place(Node& node, const QueueEntry& entry) noexcept {
+    const int lane = static_cast<int>(node.used++);
     ++node.count;
-    put(node.any_source, key_any_source(entry.key));
-    put(node.any_tag, key_any_tag(entry.key));
-    put(node.user_tag, key_tag(entry.key) >= 0);
+    node.live |= bit(lane);
+    node.any_source |= LaneMask{key_any_source(entry.key)} << lane;
+    node.any_tag |= LaneMask{key_any_tag(entry.key)} << lane;
+    node.user_tag |= LaneMask{key_tag(entry.key) >= 0} << lane;
     node.source[lane] = key_source(entry.key);
     node.tag[lane] = key_tag(entry.key);
     node.payload[lane] = {entry.cookie, entry.sequence};
   }
 
-  void take_out(Node& node, int lane) noexcept {
+  static void take_out(Node& node, int lane) noexcept {
     node.live &= ~bit(lane);
     --node.count;
-    --size_;
   }
 
-  Hit find_scalar(const MatchKey& key, std::uint64_t& depth) const noexcept {
-    return find_live([&](const Node& node, int lane) {
+  Hit find_scalar(const simd::LaneQuery& query, std::uint64_t& depth) const noexcept {
+    const LaneMask open_source = simd::source_is_open(*oldest_, query);
+    const LaneMask open_tag = simd::tag_is_open(*oldest_, query);
+    for (LaneMask rest = oldest_->live; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
       ++depth;
-      return keys_meet(key_at(node, lane), key);
-    });
+      if ((oldest_->source[lane] == query.source || (open_source >> lane & 1) != 0) &&
+          (oldest_->tag[lane] == query.tag || (open_tag >> lane & 1) != 0)) {
+        return {oldest_, lane};
+      }
+    }
+    return {};
   }
 
   // The oldest live lane that the condition holds for.
@@ -212,13 +219,12 @@ class VectorQueue {
   }
 
   bool append_node() noexcept {
-    void* memory = pool_->take();
-    if (memory == nullptr) return false;
-    Node* node = ::new (memory) Node;  // columns stay as they are: nothing reads a lane not live
+    if (!pool_->has_node() && !pool_->grow()) return false;
+    Node* node =
+        ::new (pool_->take()) Node;  // columns stay as they are: nothing reads a lane not live
     node->newer = nullptr;
     node->older = newest_;
-    node->live = node->any_source = node->any_tag = node->user_tag = 0;
-    node->used = node->count = 0;
+    clear(*node);
     if (newest_ != nullptr) {
       newest_->newer = node;
     } else {
@@ -246,8 +252,8 @@ class VectorQueue {
   void tidy(Node* node) noexcept {
     if (node->live == 0) {
       // The last node of a queue that drains to nothing is kept for the next entry.
-      if (node == oldest_ && node == newest_) {
-        node->used = 0;
+      if (oldest_ == newest_) {
+        clear(*node);
       } else {
         unlink(node);
       }
@@ -262,25 +268,32 @@ class VectorQueue {
     if (into->count + from->count > kHalf) return false;
     squeeze(*into);
     for (LaneMask rest = from->live; rest != 0; rest &= rest - 1) {
-      place(*into, static_cast<int>(into->used++), entry_at(*from, std::countr_zero(rest)));
+      place(*into, entry_at(*from, std::countr_zero(rest)));
     }
     unlink(from);
     return true;
   }
 
-  // Moves the live lanes down over the holes, in order.
+  // Moves the live lanes down over the holes, in order: a lane is written only
+  // after it has been read.
   static void squeeze(Node& node) noexcept {
-    const LaneMask live = node.live;
-    node.live = 0;
-    node.used = node.count = 0;
-    for (LaneMask rest = live; rest != 0; rest &= rest - 1) {
-      place(node, static_cast<int>(node.used++), entry_at(node, std::countr_zero(rest)));
+    const LaneMask any_source = node.any_source;
+    const LaneMask any_tag = node.any_tag;
+    LaneMask rest = node.live;
+    for (clear(node); rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      place(node, {make_key(node, lane, any_source, any_tag), node.payload[lane].cookie,
+                   node.payload[lane].sequence});
     }
+  }
+
+  static void clear(Node& node) noexcept {
+    node.live = node.any_source = node.any_tag = node.user_tag = 0;
+    node.used = node.count = 0;
   }
 
   Node* oldest_ = nullptr;
   Node* newest_ = nullptr;
-  std::size_t size_ = 0;
   NodePool* pool_;
   const simd::Kernels* kernels_;
 };
