@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "benchmarks.hpp"
+#include "mpirun.hpp"
+
+namespace bench {
+
+void progress(const std::string& text) {
+  if (isatty(STDERR_FILENO)) {
+    std::fprintf(stderr, "\r\033[K%s", text.c_str());
+  } else {
+    // A log keeps every line: one per job is enough, those within a job have a colon.
+    if (text.find(':') == std::string::npos) std::fprintf(stderr, "%s\n", text.c_str());
+  }
+  std::fflush(stderr);
+}
+
+void end_progress() {
+  if (isatty(STDERR_FILENO)) std::fputs("\r\033[K", stderr);
+}
+
+}  // namespace bench
+
+int main(int argc, char** argv) {
+  bench::Context context;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
+  context.programs = self.parent_path();
+  context.components = self.parent_path().parent_path() / "lib" / "openmpi";
+
+  CLI::App app{"Benchmarks of tagline beside the matching of other MPI engines"};
+  app.name("./run bench");
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.add_flag("--quick", context.quick, "a rough answer within 45 s");
+  app.add_option("--output", context.output, "folder for NAME.json, NAME.csv and NAME.svg")
+      ->capture_default_str();
+  app.add_option("--components", context.components, "folder of mca_pml_tagline.so")
+      ->capture_default_str();
+  app.add_option("--commit", context.commit, "goes into every record")->capture_default_str();
+  bench::add_depth(app, context);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    if (code != 0) {
+      std::fputs("Known benchmarks:\n", stderr);
+      for (const CLI::App* known : app.get_subcommands({})) {
+        std::fprintf(stderr, "  %-14s %s\n", known->get_name().c_str(),
+                     known->get_description().c_str());
+      }
+    }
+    return code == 0 ? 0 : 2;
+  } catch (const std::exception& error) {
+    bench::end_progress();
+    std::fprintf(stderr, "bench: %s\n", error.what());
+    return 1;
+  }
+  return context.exit_code;
+}

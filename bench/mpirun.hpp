@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Jobs of the installed Open MPI under several configurations. A job has a time
+// limit and leaves no process behind, whatever happens to it or to us.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+// A way to run MPI programs: what mpirun gets beside the program.
+struct Configuration {
+  std::string name;
+  std::vector<std::string> arguments;
+};
+
+// ob1 and tagline over the same transports: shared memory and self.
+Configuration ob1();
+Configuration ucx();
+Configuration tagline(const std::filesystem::path& component_directory);
+
+struct JobResult {
+  bool ok = false;
+  std::string reason;  // why not, in a few words
+};
+
+// mpirun and its options for a configuration; the program follows.
+std::vector<std::string> mpirun_command(const Configuration& configuration, int ranks);
+
+// Run a command, hand each line of its stdout to on_line, and wait for its end.
+// Its stderr is kept and shortened to the reason of a failure.
+JobResult run_job(const std::vector<std::string>& command, std::chrono::seconds limit,
+                  const std::function<void(const std::string&)>& on_line);
+
+// True once the user or the system has asked us to stop (SIGINT, SIGTERM, SIGHUP).
+bool interrupted();
+void watch_for_interrupts();
+
+}  // namespace bench
