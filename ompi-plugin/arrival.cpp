@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "arrival.hpp"
+
+#include "communicator.hpp"
+#include "receive_protocol.hpp"
+#include "request.hpp"
+
+namespace tagline::pml {
+namespace {
+
+std::uint64_t held_key(std::int32_t source, std::uint32_t sequence) {
+  return std::uint64_t(static_cast<std::uint32_t>(source)) << 32 | sequence;
+}
+
+void hold(CommunicatorState& state, const Arrival& arrival) {
+  StoredArrival* stored = store(arrival);
+  if (stored == nullptr) abort_job("no memory for a message that arrived out of order");
+  const EagerHeader& header = arrival.match();
+  state.held.emplace(held_key(header.source, header.sequence), stored);
+}
+
+// Takes the peer's next message out of the held ones, if it is there. Caller holds the lock.
+StoredArrival* take_held(CommunicatorState& state, std::int32_t source, std::uint32_t sequence) {
+  const auto found = state.held.find(held_key(source, sequence));
+  if (found == state.held.end()) return nullptr;
+  StoredArrival* stored = found->second;
+  state.held.erase(found);
+  return stored;
+}
+
+// Returns the receive that gets the message, or NULL after queueing it as unexpected. Caller
+// holds the lock. A message that is stored already is queued as it is.
+ReceiveRequest* match(CommunicatorState& state, const Arrival& arrival, StoredArrival* stored) {
+  const EagerHeader& header = arrival.match();
+  const tagline_envelope envelope = {state.context_id, header.source, header.tag};
+  void* receive = nullptr;
+  tagline_status status = tagline_match_message(state.matcher, envelope, &receive);
+  if (status == TAGLINE_MATCHED) return static_cast<ReceiveRequest*>(receive);
+  if (status == TAGLINE_NOT_FOUND) {
+    if (stored == nullptr) stored = store(arrival);
+    if (stored == nullptr) abort_job("no memory for an unexpected message");
+    status = tagline_append_message(state.matcher, envelope, stored);
+    if (status == TAGLINE_QUEUED) return nullptr;
+  }
+  // There is no request to fail, and losing a message is worse than ending the job.
+  abort_job(tagline_error_message());
+}
+
+// Hands over the held messages whose turn has come.
+void release_held(CommunicatorState& state, std::int32_t source) {
+  Peer* peer = state.peers.find(source);
+  while (true) {
+    Guard guard(state.lock);
+    StoredArrival* stored = take_held(state, source, peer->arrived);
+    if (stored == nullptr) return;
+    ++peer->arrived;
+    ReceiveRequest* request = match(state, stored->view(), stored);
+    guard.unlock();
+    if (request == nullptr) continue;
+    deliver(*request, stored->view());
+    discard(stored);
+  }
+}
+
+inline void on_first_packet(mca_btl_base_module_t* btl, WireTag kind,
+                            const mca_btl_base_segment_t* segments, std::size_t segment_count) {
+  const Arrival arrival = {btl, kind, segments, segment_count};
+  if (segments[0].seg_len < sizeof(EagerHeader)) [[unlikely]] return;
+  handle_arrival(arrival);
+}
+
+}  // namespace
+
+void handle_arrival(const Arrival& arrival) {
+  const EagerHeader& header = arrival.match();
+  ompi_communicator_t* comm = tagline_find_communicator(header.context & ~kUnordered);
+  // A communicator enters Open MPI's table before it is complete.
+  if (comm == nullptr || state_of(comm) == nullptr) [[unlikely]] {
+    if (keep_early(arrival)) return;
+    comm = tagline_find_communicator(header.context & ~kUnordered);
+  }
+  CommunicatorState& state = *state_of(comm);
+  const std::int32_t source = header.source;
+
+  Guard guard(state.lock);
+  if ((header.context & kUnordered) == 0) {
+    Peer* peer = state.peers.find(source);
+    if (peer == nullptr) [[unlikely]] abort_job("no memory for the state of a peer");
+    if (header.sequence != peer->arrived) [[unlikely]] {
+      hold(state, arrival);
+      return;
+    }
+    ++peer->arrived;
+  }
+  ReceiveRequest* request = match(state, arrival, nullptr);
+  const bool more = !state.held.empty();
+  guard.unlock();
+
+  // The BTL's buffer may be reused once the callback returns, and delivery does not need the lock.
+  if (request != nullptr) deliver(*request, arrival);
+  if (more) [[unlikely]] release_held(state, source);
+}
+
+TAGLINE_BTL_CALLBACK(tagline_on_eager) {
+  on_first_packet(btl, kEager, TAGLINE_BTL_SEGMENTS(descriptor), descriptor->des_segment_count);
+}
+
+TAGLINE_BTL_CALLBACK(tagline_on_rendezvous) {
+  on_first_packet(btl, kRendezvous, TAGLINE_BTL_SEGMENTS(descriptor),
+                  descriptor->des_segment_count);
+}
+
+TAGLINE_BTL_CALLBACK(tagline_on_get) {
+  on_first_packet(btl, kGet, TAGLINE_BTL_SEGMENTS(descriptor), descriptor->des_segment_count);
+}
+
+StoredArrival* store(const Arrival& arrival) {
+  auto* stored = reinterpret_cast<StoredArrival*>(opal_free_list_get(&plugin.messages));
+  if (stored == nullptr) return nullptr;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < arrival.segment_count; ++i) bytes += arrival.segments[i].seg_len;
+  auto* memory = reinterpret_cast<unsigned char*>(stored + 1);
+  if (bytes > plugin.parameters.unexpected_inline) {
+    memory = static_cast<unsigned char*>(std::malloc(bytes));
+    if (memory == nullptr) {
+      opal_free_list_return(&plugin.messages, &stored->item);
+      return nullptr;
+    }
+  }
+  stored->btl = arrival.btl;
+  stored->kind = arrival.kind;
+  stored->next = nullptr;
+  stored->segment.seg_addr.pval = memory;
+  stored->segment.seg_len = bytes;
+  for (std::size_t i = 0; i < arrival.segment_count; ++i) {
+    std::memcpy(memory, arrival.segments[i].seg_addr.pval, arrival.segments[i].seg_len);
+    memory += arrival.segments[i].seg_len;
+  }
+  return stored;
+}
+
+void discard(StoredArrival* stored) {
+  if (stored->segment.seg_addr.pval != stored + 1) std::free(stored->segment.seg_addr.pval);
+  opal_free_list_return(&plugin.messages, &stored->item);
+}
+
+std::size_t stored_arrival_bytes() {
+  return sizeof(StoredArrival) + plugin.parameters.unexpected_inline;
+}
+
+opal_class_t* stored_arrival_class() {
+  // The free list's own part is all there is to construct.
+  return OBJ_CLASS(opal_free_list_item_t);
+}
+
+}  // namespace tagline::pml

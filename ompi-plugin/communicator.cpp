@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "communicator.hpp"
+
+#include <new>
+
+namespace tagline::pml {
+namespace {
+
+// Packets whose communicator is not known here yet, in order of arrival. A peer may leave the
+// collective call that creates a communicator, and use it, before this process has left it.
+std::mutex early_lock;
+StoredArrival* early_first = nullptr;
+StoredArrival** early_end = &early_first;
+
+// Takes the packets of one communicator out of the list, order kept. Caller holds early_lock.
+StoredArrival* take_early(std::uint32_t context_id) {
+  StoredArrival* taken = nullptr;
+  StoredArrival** taken_end = &taken;
+  StoredArrival** link = &early_first;
+  while (*link != nullptr) {
+    StoredArrival* stored = *link;
+    if ((stored->view().match().context & ~kUnordered) == context_id) {
+      *link = stored->next;
+      stored->next = nullptr;
+      *taken_end = stored;
+      taken_end = &stored->next;
+    } else {
+      link = &stored->next;
+    }
+  }
+  early_end = link;
+  return taken;
+}
+
+void discard_unexpected(void*, tagline_side side, tagline_envelope, void* cookie) {
+  // Requests hold a reference to their communicator, so none can be posted any more.
+  if (side == TAGLINE_UNEXPECTED) discard(static_cast<StoredArrival*>(cookie));
+}
+
+void print_entry(void*, tagline_side side, tagline_envelope envelope, void* cookie) {
+  if (side == TAGLINE_POSTED) {
+    opal_output(0, "  receive %p: source %d, tag %d", cookie,
+                envelope.source == TAGLINE_ANY_SOURCE ? OMPI_ANY_SOURCE : envelope.source,
+                envelope.tag == TAGLINE_ANY_TAG ? OMPI_ANY_TAG : envelope.tag);
+  } else {
+    opal_output(0, "  message %p: source %d, tag %d, %zu bytes", cookie, envelope.source,
+                envelope.tag, static_cast<StoredArrival*>(cookie)->view().message_bytes());
+  }
+}
+
+}  // namespace
+
+PeerTable::~PeerTable() {
+  for (std::int32_t i = 0; i < page_count_; ++i) std::free(pages_[i]);
+  std::free(pages_);
+}
+
+bool PeerTable::resize(std::int32_t ranks) {
+  const std::int32_t count = (ranks + kPagePeers - 1) / kPagePeers;
+  pages_ = static_cast<Peer**>(std::calloc(count > 0 ? count : 1, sizeof(Peer*)));
+  if (pages_ == nullptr) return false;
+  page_count_ = count;
+  return true;
+}
+
+Peer* PeerTable::add_page(std::int32_t index) {
+  auto* fresh = static_cast<Peer*>(std::calloc(kPagePeers, sizeof(Peer)));
+  if (fresh == nullptr) return nullptr;
+  Peer* present = nullptr;
+  // acq_rel: pairs with the acquire in find(); the loser of a race uses the winner's page.
+  if (std::atomic_ref<Peer*>(pages_[index])
+          .compare_exchange_strong(present, fresh, std::memory_order_acq_rel)) {
+    return fresh;
+  }
+  std::free(fresh);
+  return present;
+}
+
+tagline_status create_matcher(tagline_matcher** matcher) {
+  tagline_options options = TAGLINE_OPTIONS_DEFAULT;
+  // An empty MCA parameter means the default, as an unset one does.
+  const auto or_default = [](const char* name) {
+    return name != nullptr && name[0] != '\0' ? name : nullptr;
+  };
+  options.queue = or_default(plugin.parameters.queue);
+  options.isa = or_default(plugin.parameters.isa);
+  return tagline_create(&options, matcher);
+}
+
+int tagline_add_comm(ompi_communicator_t* comm) {
+  if (tagline_context_id(comm) > module.pml_max_contextid) return OMPI_ERR_OUT_OF_RESOURCE;
+  auto* state = new (std::nothrow) CommunicatorState;
+  if (state == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
+  state->context_id = tagline_context_id(comm);
+  const tagline_status status = create_matcher(&state->matcher);
+  if (status != TAGLINE_OK || !state->peers.resize(ompi_comm_remote_size(comm))) {
+    tagline_destroy(state->matcher);
+    delete state;
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  }
+
+  ompi_comm_assert_subscribe(comm, OMPI_COMM_ASSERT_NO_ANY_SOURCE);
+  ompi_comm_assert_subscribe(comm, OMPI_COMM_ASSERT_ALLOW_OVERTAKE);
+
+  StoredArrival* early = nullptr;
+  {
+    // Under the lock no packet can slip in between "taken" and "known".
+    Guard guard(early_lock);
+    early = take_early(state->context_id);
+    std::atomic_thread_fence(std::memory_order_release);
+    comm->c_pml_comm = reinterpret_cast<mca_pml_comm_t*>(state);
+  }
+  while (early != nullptr) {
+    StoredArrival* next = early->next;
+    handle_arrival(early->view());
+    discard(early);
+    early = next;
+  }
+  return OMPI_SUCCESS;
+}
+
+int tagline_del_comm(ompi_communicator_t* comm) {
+  CommunicatorState* state = state_of(comm);
+  if (state == nullptr) return OMPI_SUCCESS;
+  comm->c_pml_comm = nullptr;
+  tagline_for_each(state->matcher, discard_unexpected, nullptr);
+  tagline_destroy(state->matcher);
+  for (auto& [key, stored] : state->held) discard(stored);
+  delete state;
+  return OMPI_SUCCESS;
+}
+
+int tagline_dump(ompi_communicator_t* comm, int /* verbose */) {
+  CommunicatorState* state = state_of(comm);
+  if (state == nullptr) return OMPI_SUCCESS;
+  Guard guard(state->lock);
+  tagline_statistics statistics;
+  tagline_get_statistics(state->matcher, &statistics);
+  opal_output(0, "communicator %s (context %u): %llu receives, %llu messages, %zu out of order",
+              comm->c_name, static_cast<unsigned>(state->context_id),
+              static_cast<unsigned long long>(statistics.posted.length),
+              static_cast<unsigned long long>(statistics.unexpected.length), state->held.size());
+  tagline_for_each(state->matcher, print_entry, nullptr);
+  return OMPI_SUCCESS;
+}
+
+bool keep_early(const Arrival& arrival) {
+  Guard guard(early_lock);
+  ompi_communicator_t* comm = tagline_find_communicator(arrival.match().context & ~kUnordered);
+  if (comm != nullptr && state_of(comm) != nullptr) return false;
+  StoredArrival* stored = store(arrival);
+  if (stored == nullptr) abort_job("no memory for a message of a communicator yet to be created");
+  *early_end = stored;
+  early_end = &stored->next;
+  return true;
+}
+
+void discard_early() {
+  while (early_first != nullptr) {
+    StoredArrival* stored = early_first;
+    early_first = stored->next;
+    discard(stored);
+  }
+  early_end = &early_first;
+}
+
+}  // namespace tagline::pml

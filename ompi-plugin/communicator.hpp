@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the component keeps per communicator: one matcher, its lock, and a little per peer.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+
+#include "arrival.hpp"
+#include "compat.h"
+#include "match/tagline.h"
+#include "plugin.hpp"
+
+namespace tagline::pml {
+
+// Both counters wrap; only their order within 2^31 messages counts.
+struct Peer {
+  std::uint32_t sent = 0;     // messages sent to the peer
+  std::uint32_t arrived = 0;  // messages of the peer handed to the matcher, in order
+};
+static_assert(sizeof(Peer) == 8, "memory per peer and communicator is what limits scale");
+
+// Peers by rank. Pages appear on first contact, so a communicator of a million ranks costs what
+// its process talks to, plus a quarter of a byte per rank.
+class PeerTable {
+ public:
+  PeerTable() = default;
+  ~PeerTable();
+  PeerTable(const PeerTable&) = delete;
+  PeerTable& operator=(const PeerTable&) = delete;
+
+  // False when memory is exhausted.
+  bool resize(std::int32_t ranks);
+
+  // NULL when memory is exhausted. Threads: any.
+  Peer* find(std::int32_t rank) {
+    Peer* page = std::atomic_ref<Peer*>(pages_[rank / kPagePeers]).load(std::memory_order_acquire);
+    if (page == nullptr) [[unlikely]] {
+      page = add_page(rank / kPagePeers);
+      if (page == nullptr) return nullptr;
+    }
+    return &page[rank % kPagePeers];
+  }
+
+ private:
+  static constexpr std::int32_t kPagePeers = 32;
+
+  Peer* add_page(std::int32_t index);
+
+  Peer** pages_ = nullptr;
+  std::int32_t page_count_ = 0;
+};
+
+struct CommunicatorState {
+  tagline_matcher* matcher = nullptr;
+  std::uint32_t context_id = 0;
+  PeerTable peers;
+  std::mutex lock;  // guards matcher, Peer::arrived and held
+  // Packets ahead of their turn by rank and sequence number: links of different speed, or a
+  // sender whose first try found no resources.
+  std::unordered_map<std::uint64_t, StoredArrival*> held;
+};
+
+inline CommunicatorState* state_of(const ompi_communicator_t* comm) {
+  return reinterpret_cast<CommunicatorState*>(comm->c_pml_comm);
+}
+
+// What a receive or probe asks for, in the engine's words.
+inline tagline_envelope envelope_of(const CommunicatorState& state, int source, int tag) {
+  return {state.context_id, source == OMPI_ANY_SOURCE ? TAGLINE_ANY_SOURCE : source,
+          tag == OMPI_ANY_TAG ? TAGLINE_ANY_TAG : tag};
+}
+
+// MPI error class of a matcher status that is an error.
+inline int error_of(tagline_status status) {
+  return status == TAGLINE_NO_MEMORY ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_ERR_BAD_PARAM;
+}
+
+// The peer's BML endpoint, connected on first use; NULL when it cannot be reached.
+inline mca_bml_base_endpoint_t* endpoint_of(ompi_communicator_t* comm, int rank) {
+  ompi_proc_t* proc = ompi_comm_peer_lookup(comm, rank);
+  return proc == nullptr ? nullptr : mca_bml_base_get_endpoint(proc);
+}
+
+// A matcher with the user's parameters. On failure tagline_error_message() says why.
+tagline_status create_matcher(tagline_matcher** matcher);
+
+extern "C" int tagline_add_comm(ompi_communicator_t* comm);
+extern "C" int tagline_del_comm(ompi_communicator_t* comm);
+extern "C" int tagline_dump(ompi_communicator_t* comm, int verbose);
+
+// Keeps a packet for a communicator that this process does not know yet. False if the
+// communicator has appeared meanwhile: handle the packet now.
+bool keep_early(const Arrival& arrival);
+void discard_early();
+
+}  // namespace tagline::pml

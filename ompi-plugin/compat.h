@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * Open MPI's internal headers, for C and for C++, and every difference between the Open MPI
+ * versions this component knows. No other file includes an Open MPI header or asks for a version.
+ */
+#ifndef TAGLINE_OMPI_PLUGIN_COMPAT_H
+#define TAGLINE_OMPI_PLUGIN_COMPAT_H
+
+/* What the headers below include themselves must not land inside extern "C". */
+#ifdef __cplusplus
+#include <atomic>
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#else
+#include <stddef.h>
+#include <stdint.h>
+#endif
+#include <pthread.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#define OMPI_SKIP_MPICXX 1
+/* Distributions leave the PERUSE headers out of their packages, and PERUSE off. */
+#define _PERUSE_INTERNAL_H_
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "ompi_config.h"
+#include "opal/threads/thread_usage.h"
+
+#ifdef __cplusplus
+/* C converts the second argument from void* without a word, C++ does not. */
+#undef OPAL_THREAD_COMPARE_EXCHANGE_STRONG_PTR
+#define OPAL_THREAD_COMPARE_EXCHANGE_STRONG_PTR(x, y, z) \
+  opal_thread_compare_exchange_strong_ptr((volatile intptr_t *)(x), (void **)(y), (void *)(z))
+#endif
+
+#include "mpi.h"
+#include "ompi/communicator/communicator.h"
+#include "ompi/constants.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/mca/bml/base/base.h"
+#include "ompi/mca/bml/bml.h"
+#include "ompi/mca/pml/base/base.h"
+#include "ompi/mca/pml/base/pml_base_bsend.h"
+#include "ompi/mca/pml/base/pml_base_recvreq.h"
+#include "ompi/mca/pml/base/pml_base_sendreq.h"
+#include "ompi/mca/pml/pml.h"
+#include "ompi/mca/rte/rte.h"
+#include "ompi/message/message.h"
+#include "ompi/proc/proc.h"
+#include "ompi/request/request.h"
+#include "ompi/runtime/mpiruntime.h"
+#include "opal/class/opal_bitmap.h"
+#include "opal/class/opal_free_list.h"
+#include "opal/datatype/opal_convertor.h"
+#include "opal/mca/base/mca_base_pvar.h"
+#include "opal/mca/base/mca_base_var.h"
+#include "opal/mca/btl/base/base.h"
+#include "opal/mca/btl/btl.h"
+#include "opal/prefetch.h"
+#include "opal/runtime/opal_progress.h"
+#include "opal/util/output.h"
+
+#if OMPI_MAJOR_VERSION == 4 && OMPI_MINOR_VERSION == 1
+#define TAGLINE_OMPI_4_1 1
+#elif OMPI_MAJOR_VERSION == 5
+#define TAGLINE_OMPI_5 1
+#else
+#error "The tagline component knows Open MPI 4.1 and 5.0; these headers are of another version."
+#endif
+
+#if OPAL_ENABLE_HETEROGENEOUS_SUPPORT
+#error "The tagline component exchanges headers in native byte order; configure Open MPI without heterogeneous support."
+#endif
+
+/* ---- Module and component types ---------------------------------------- */
+
+#if TAGLINE_OMPI_5
+typedef mca_pml_base_component_2_1_0_t tagline_pml_component_t;
+#define TAGLINE_PML_VERSION MCA_PML_BASE_VERSION_2_1_0
+#else
+typedef mca_pml_base_component_2_0_0_t tagline_pml_component_t;
+#define TAGLINE_PML_VERSION MCA_PML_BASE_VERSION_2_0_0
+#endif
+
+extern tagline_pml_component_t mca_pml_tagline_component;
+
+/* Called by the component structure in component.c, defined in component.cpp. */
+int tagline_component_register(void);
+int tagline_component_open(void);
+int tagline_component_close(void);
+mca_pml_base_module_t *tagline_component_init(int *priority, bool progress_threads,
+                                              bool mpi_threads);
+int tagline_component_finalize(void);
+
+/* ---- Communicators ------------------------------------------------------ */
+
+/** What travels in headers and finds the communicator at the receiver. */
+static inline uint32_t tagline_context_id(const ompi_communicator_t *comm) {
+#if TAGLINE_OMPI_5
+  return comm->c_index;
+#else
+  return comm->c_contextid;
+#endif
+}
+
+/** NULL when no communicator has this context id here (yet). */
+static inline ompi_communicator_t *tagline_find_communicator(uint32_t context_id) {
+#if TAGLINE_OMPI_5
+  return ompi_comm_lookup(context_id);
+#else
+  return ompi_comm_lookup(context_id);
+#endif
+}
+
+/* ---- Receive callbacks of a BTL ----------------------------------------- */
+
+#if TAGLINE_OMPI_5
+#define TAGLINE_BTL_CALLBACK(name)     \
+  void name(mca_btl_base_module_t *btl, const mca_btl_base_receive_descriptor_t *descriptor)
+#define TAGLINE_BTL_SEGMENTS(descriptor) ((descriptor)->des_segments)
+#else
+#define TAGLINE_BTL_CALLBACK(name)                                                      \
+  void name(mca_btl_base_module_t *btl, mca_btl_base_tag_t /* tag */,                   \
+            mca_btl_base_descriptor_t *descriptor, void * /* cbdata */)
+#define TAGLINE_BTL_SEGMENTS(descriptor) ((descriptor)->des_segments)
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TAGLINE_OMPI_PLUGIN_COMPAT_H */

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Registration, selection, the connection to the BTLs, and the end.
+#include <cstdio>
+#include <string>
+
+#include "arrival.hpp"
+#include "communicator.hpp"
+#include "module.hpp"
+#include "pending.hpp"
+#include "plugin.hpp"
+#include "receive_protocol.hpp"
+#include "send_protocol.hpp"
+#include "transfer.hpp"
+
+namespace tagline::pml {
+
+Plugin plugin;
+
+mca_pml_base_module_t module = {
+    .pml_add_procs = tagline_add_procs,
+    .pml_del_procs = tagline_del_procs,
+    .pml_enable = tagline_enable,
+    .pml_progress = nullptr,  // the BML registers the BTLs' progress functions itself
+    .pml_add_comm = tagline_add_comm,
+    .pml_del_comm = tagline_del_comm,
+    .pml_irecv_init = tagline_irecv_init,
+    .pml_irecv = tagline_irecv,
+    .pml_recv = tagline_recv,
+    .pml_isend_init = tagline_isend_init,
+    .pml_isend = tagline_isend,
+    .pml_send = tagline_send,
+    .pml_iprobe = tagline_iprobe,
+    .pml_probe = tagline_probe_blocking,
+    .pml_start = tagline_start,
+    .pml_improbe = tagline_improbe,
+    .pml_mprobe = tagline_mprobe,
+    .pml_imrecv = tagline_imrecv,
+    .pml_mrecv = tagline_mrecv,
+    .pml_dump = tagline_dump,
+#if TAGLINE_OMPI_4_1
+    .pml_ft_event = [](int) -> int { return OMPI_SUCCESS; },
+#endif
+    .pml_max_contextid = 65535,  // the bound that Open MPI's collectives and windows are used to
+    .pml_max_tag = INT_MAX,
+    .pml_flags = 0,
+};
+
+void abort_job(const char* reason) {
+  opal_output(0, "pml tagline: %s", reason);
+  ompi_rte_abort(1, nullptr);
+  std::abort();
+}
+
+namespace {
+
+void add_parameter(const char* name, const char* help, mca_base_var_type_t type, void* storage) {
+  mca_base_component_var_register(&mca_pml_tagline_component.pmlm_version, name, help, type,
+                                  nullptr, 0, static_cast<mca_base_var_flag_t>(0),
+                                  OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY, storage);
+}
+
+std::string names(const char* (*name_at)(unsigned)) {
+  std::string list;
+  for (unsigned i = 0; name_at(i) != nullptr; ++i) {
+    if (i != 0) list += ", ";
+    list += name_at(i);
+  }
+  return list;
+}
+
+// Open MPI compares major and minor version when it loads a component; its internal structures
+// also change between releases, so a component serves exactly the release it was built for.
+bool version_fits() {
+  char expected[64];
+  std::snprintf(expected, sizeof expected, "Open MPI v%d.%d.%d", OMPI_MAJOR_VERSION,
+                OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
+  char found[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(found, &length);
+  const std::size_t prefix = std::strlen(expected);
+  const char next = std::strncmp(found, expected, prefix) == 0 ? found[prefix] : '0';
+  // "4.1.4" must not accept "4.1.40".
+  if (next < '0' || next > '9') return true;
+  opal_output(0,
+              "pml tagline: this component was built for %s and does not work with another "
+              "release. Running is: %.*s. Build tagline against the headers of the running "
+              "Open MPI, or take the component out of the component path.",
+              expected, static_cast<int>(std::strcspn(found, ",")), found);
+  return false;
+}
+
+// The names in pml_tagline_queue and pml_tagline_isa, before any communicator needs them.
+bool matcher_fits() {
+  tagline_matcher* matcher = nullptr;
+  if (create_matcher(&matcher) == TAGLINE_OK) {
+    tagline_destroy(matcher);
+    return true;
+  }
+  opal_output(0,
+              "pml tagline: %s\n"
+              "  pml_tagline_queue (or TAGLINE_QUEUE) may be: %s\n"
+              "  pml_tagline_isa (or TAGLINE_ISA) may be: %s",
+              tagline_error_message(), names(tagline_queue_name).c_str(),
+              names(tagline_isa_name).c_str());
+  return false;
+}
+
+int make_list(opal_free_list_t* list, std::size_t bytes, opal_class_t* type) {
+  const Parameters& parameters = plugin.parameters;
+  return opal_free_list_init(list, bytes, opal_cache_line_size, type, 0, opal_cache_line_size,
+                             parameters.free_list_num, parameters.free_list_max,
+                             parameters.free_list_inc, nullptr, 0, nullptr, nullptr, nullptr);
+}
+
+extern "C" void on_btl_error(mca_btl_base_module_t*, std::int32_t, opal_proc_t*, char* info) {
+  // As under Open MPI's own PML: a job that has lost a peer ends.
+  ompi_rte_abort(-1, info);
+}
+
+int register_callbacks() {
+  const struct {
+    WireTag tag;
+    mca_btl_base_module_recv_cb_fn_t callback;
+  } callbacks[] = {
+      {kEager, tagline_on_eager},
+      {kRendezvous, tagline_on_rendezvous},
+      {kGet, tagline_on_get},
+      {kAcknowledge, tagline_on_acknowledge},
+      {kFragment, tagline_on_fragment},
+      {kPut, tagline_on_put},
+      {kGetDone, tagline_on_get_done},
+      {kPutDone, tagline_on_put_done},
+  };
+  for (const auto& entry : callbacks) {
+    const int status = mca_bml.bml_register(entry.tag, entry.callback, nullptr);
+    if (status != OMPI_SUCCESS) return status;
+  }
+  return mca_bml.bml_register_error(on_btl_error);
+}
+
+// Every BTL that carries messages has to carry our largest header.
+bool eager_limits_fit() {
+  mca_btl_base_selected_module_t* selected;
+  OPAL_LIST_FOREACH(selected, &mca_btl_base_modules_initialized, mca_btl_base_selected_module_t) {
+    const mca_btl_base_module_t* btl = selected->btl_module;
+    const std::size_t needed = kLargestHeader + btl->btl_registration_handle_size;
+    if ((btl->btl_flags & MCA_BTL_FLAGS_SEND) == 0 || btl->btl_eager_limit >= needed) continue;
+    const char* name = selected->btl_component->btl_version.mca_component_name;
+    opal_output(0,
+                "pml tagline: btl_%s_eager_limit is %zu bytes, but at least %zu are needed. "
+                "Raise the parameter or leave the BTL out (--mca btl ^%s).",
+                name, btl->btl_eager_limit, needed, name);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+extern "C" int tagline_enable(bool enable) {
+  if (!enable) return OMPI_SUCCESS;
+  OBJ_CONSTRUCT(&plugin.messages, opal_free_list_t);
+  OBJ_CONSTRUCT(&plugin.transfers, opal_free_list_t);
+  int status = make_list(&plugin.messages, stored_arrival_bytes(), stored_arrival_class());
+  if (status == OMPI_SUCCESS) {
+    status = make_list(&plugin.transfers, sizeof(RemoteTransfer),
+                       OBJ_CLASS(opal_free_list_item_t));
+  }
+  // The selected PML fills the two lists that Open MPI itself constructs and destroys.
+  if (status == OMPI_SUCCESS) {
+    status = make_list(&mca_pml_base_send_requests, sizeof(SendRequest), send_request_class());
+  }
+  if (status == OMPI_SUCCESS) {
+    status = make_list(&mca_pml_base_recv_requests, sizeof(ReceiveRequest),
+                       receive_request_class());
+  }
+  if (ompi_mpi_thread_multiple) plugin.threads = true;
+  plugin.enabled = true;
+  return status;
+}
+
+extern "C" int tagline_add_procs(ompi_proc_t** procs, std::size_t count) {
+  if (count == 0) return OMPI_SUCCESS;
+  int status = mca_pml_base_pml_check_selected("tagline", procs, count);
+  if (status != OMPI_SUCCESS) return status;
+  opal_bitmap_t reachable;
+  OBJ_CONSTRUCT(&reachable, opal_bitmap_t);
+  status = opal_bitmap_init(&reachable, static_cast<int>(count));
+  if (status == OMPI_SUCCESS) status = mca_bml.bml_add_procs(count, procs, &reachable);
+  OBJ_DESTRUCT(&reachable);
+  if (status != OMPI_SUCCESS) return status;
+  if (!eager_limits_fit()) return OMPI_ERR_BAD_PARAM;
+  return register_callbacks();
+}
+
+extern "C" int tagline_del_procs(ompi_proc_t** procs, std::size_t count) {
+  return mca_bml.bml_del_procs(count, procs);
+}
+
+}  // namespace tagline::pml
+
+using namespace tagline::pml;
+
+extern "C" int tagline_component_register(void) {
+  Parameters& parameters = plugin.parameters;
+  add_parameter("priority",
+                "Priority in the selection of the point-to-point component (ob1's is 20). "
+                "Open MPI asks only the components that it knows by name or that --mca pml lists",
+                MCA_BASE_VAR_TYPE_INT, &parameters.priority);
+  static std::string queue_help;
+  queue_help = "Structure of the match queues: " + names(tagline_queue_name) +
+               " (empty: the default). The environment variable TAGLINE_QUEUE overrides it";
+  add_parameter("queue", queue_help.c_str(), MCA_BASE_VAR_TYPE_STRING, &parameters.queue);
+  static std::string isa_help;
+  isa_help = "Instruction set of the searches: " + names(tagline_isa_name) +
+             " (empty: the best). The environment variable TAGLINE_ISA overrides it";
+  add_parameter("isa", isa_help.c_str(), MCA_BASE_VAR_TYPE_STRING, &parameters.isa);
+  add_parameter("free_list_num", "Elements that the free lists start with",
+                MCA_BASE_VAR_TYPE_INT, &parameters.free_list_num);
+  add_parameter("free_list_max", "Most elements in a free list (-1: no limit)",
+                MCA_BASE_VAR_TYPE_INT, &parameters.free_list_max);
+  add_parameter("free_list_inc", "Elements by which a free list grows", MCA_BASE_VAR_TYPE_INT,
+                &parameters.free_list_inc);
+  add_parameter("send_pipeline_depth",
+                "Fragments of one long message that are on the way at once, per link",
+                MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.send_pipeline_depth);
+  add_parameter("recv_pipeline_depth",
+                "Remote writes into one receive buffer that are asked for at once, per link",
+                MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.receive_pipeline_depth);
+  add_parameter("unexpected_inline",
+                "Bytes, header included, up to which an unexpected message is stored in its list "
+                "element; longer ones are allocated one by one",
+                MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.unexpected_inline);
+  return OMPI_SUCCESS;
+}
+
+extern "C" int tagline_component_open(void) {
+  if (!version_fits()) return OMPI_ERR_NOT_SUPPORTED;
+  return mca_base_framework_open(&ompi_bml_base_framework, static_cast<mca_base_open_flag_t>(0));
+}
+
+extern "C" int tagline_component_close(void) {
+  return mca_base_framework_close(&ompi_bml_base_framework);
+}
+
+extern "C" mca_pml_base_module_t* tagline_component_init(int* priority, bool progress_threads,
+                                                         bool mpi_threads) {
+  *priority = plugin.parameters.priority;
+  if (plugin.parameters.send_pipeline_depth == 0) plugin.parameters.send_pipeline_depth = 1;
+  if (plugin.parameters.receive_pipeline_depth == 0) plugin.parameters.receive_pipeline_depth = 1;
+  if (!matcher_fits()) return nullptr;
+  if (mca_bml_base_init(progress_threads, mpi_threads) != OMPI_SUCCESS) return nullptr;
+  mca_btl_base_selected_module_t* selected;
+  OPAL_LIST_FOREACH(selected, &mca_btl_base_modules_initialized, mca_btl_base_selected_module_t) {
+    const std::uint32_t flags = selected->btl_module->btl_flags;
+    if ((flags & MCA_BTL_FLAGS_BTL_PROGRESS_THREAD_ENABLED) != 0) plugin.threads = true;
+    if ((flags & MCA_BTL_FLAGS_SINGLE_ADD_PROCS) != 0) {
+      module.pml_flags |= MCA_PML_BASE_FLAG_REQUIRE_WORLD;
+    }
+  }
+  return &module;
+}
+
+extern "C" int tagline_component_finalize(void) {
+  // A component that lost the selection leaves the BML to the winner.
+  if (!plugin.enabled) return OMPI_SUCCESS;
+  plugin.enabled = false;
+  const int status = mca_bml.bml_finalize();
+  discard_pending();
+  discard_early();
+  return_blocking_send_request();
+  return_blocking_receive_request();
+  OBJ_DESTRUCT(&plugin.transfers);
+  OBJ_DESTRUCT(&plugin.messages);
+  return status;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// State that belongs to the process: parameters, free lists, and how to lock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "compat.h"
+
+namespace tagline::pml {
+
+// MCA parameters, written by Open MPI between registration and open.
+struct Parameters {
+  int priority = 10;
+  const char* queue = nullptr;
+  const char* isa = nullptr;
+  int free_list_num = 4;
+  int free_list_max = -1;
+  int free_list_inc = 64;
+  unsigned send_pipeline_depth = 4;
+  unsigned receive_pipeline_depth = 4;
+  unsigned unexpected_inline = 128;
+};
+
+struct Plugin {
+  Parameters parameters;
+  bool enabled = false;    // this component won the selection
+  bool threads = false;    // several threads may be inside the component at once
+  opal_free_list_t messages;   // UnexpectedMessage
+  opal_free_list_t transfers;  // RemoteTransfer
+};
+
+extern Plugin plugin;
+extern mca_pml_base_module_t module;
+
+// Locks and atomics cost nothing in a process with a single communicating thread.
+class Guard {
+ public:
+  explicit Guard(std::mutex& mutex) : mutex_(plugin.threads ? &mutex : nullptr) {
+    if (mutex_ != nullptr) mutex_->lock();
+  }
+  ~Guard() { unlock(); }
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+  void unlock() {
+    if (mutex_ != nullptr) mutex_->unlock();
+    mutex_ = nullptr;
+  }
+
+ private:
+  std::mutex* mutex_;
+};
+
+// Counters that several threads may change. Acquire-release: who brings a counter to its final
+// value sees everything the other threads did before they changed it.
+template <class T>
+T add_fetch(T& value, T amount) {
+  if (plugin.threads) return std::atomic_ref<T>(value).fetch_add(amount) + amount;
+  return value += amount;
+}
+
+template <class T>
+T subtract_fetch(T& value, T amount) {
+  if (plugin.threads) return std::atomic_ref<T>(value).fetch_sub(amount) - amount;
+  return value -= amount;
+}
+
+template <class T>
+T fetch_or(T& value, T bits) {
+  if (plugin.threads) return std::atomic_ref<T>(value).fetch_or(bits);
+  const T before = value;
+  value |= bits;
+  return before;
+}
+
+template <class T>
+T load(T& value) {
+  return std::atomic_ref<T>(value).load(std::memory_order_acquire);
+}
+
+// The job cannot go on: says why and ends it, as Open MPI does for a failing BTL.
+[[noreturn]] void abort_job(const char* reason);
+
+}  // namespace tagline::pml

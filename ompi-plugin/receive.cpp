@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The PML's receive calls.
+#include "communicator.hpp"
+#include "module.hpp"
+#include "receive_protocol.hpp"
+
+namespace tagline::pml {
+namespace {
+
+// As for sends: the request of blocking receives, kept between calls.
+ReceiveRequest* blocking_request = nullptr;
+
+void activate(ReceiveRequest& request) {
+  request.base.req_base.req_pml_complete = false;
+  request.life = 0;
+  request.handle = 0;
+  request.ompi().req_complete = REQUEST_PENDING;
+  request.ompi().req_state = OMPI_REQUEST_ACTIVE;
+  ompi_status_public_t& status = request.ompi().req_status;
+  status.MPI_SOURCE = OMPI_ANY_SOURCE;
+  status.MPI_TAG = OMPI_ANY_TAG;
+  status.MPI_ERROR = OMPI_SUCCESS;
+  status._ucount = 0;
+  status._cancelled = 0;
+}
+
+void deactivate(ReceiveRequest& request) {
+  request.base.req_base.req_pml_complete = true;
+  request.life = kComponentDone;
+  request.ompi().req_complete = REQUEST_COMPLETED;
+  request.ompi().req_state = OMPI_REQUEST_INACTIVE;
+}
+
+// Takes an unexpected message or waits in the matcher. After success the request may be complete.
+int post(ReceiveRequest& request) {
+  const mca_pml_base_request_t& base = request.base.req_base;
+  CommunicatorState& state = *state_of(base.req_comm);
+  activate(request);
+  void* message = nullptr;
+  Guard guard(state.lock);
+  const tagline_status status =
+      tagline_post_receive(state.matcher, envelope_of(state, base.req_peer, base.req_tag),
+                           &request, &message, &request.handle);
+  guard.unlock();
+  if (status == TAGLINE_QUEUED) return OMPI_SUCCESS;
+  if (status != TAGLINE_MATCHED) {
+    deactivate(request);
+    return error_of(status);
+  }
+  auto* stored = static_cast<StoredArrival*>(message);
+  deliver(request, stored->view());
+  discard(stored);
+  return OMPI_SUCCESS;
+}
+
+// Waits, tells the result and lets go of the request.
+int conclude(ReceiveRequest& request, ompi_status_public_t* status) {
+  wait(request.ompi());
+  if (status != MPI_STATUS_IGNORE) OMPI_COPY_STATUS(status, request.ompi().req_status, false);
+  const int error = request.ompi().req_status.MPI_ERROR;
+  if (!plugin.threads && blocking_request == nullptr) {
+    unprepare(request);
+    blocking_request = &request;
+  } else {
+    ompi_request_t* handle = &request.ompi();
+    ompi_request_free(&handle);
+  }
+  return error;
+}
+
+ReceiveRequest* take_blocking_request() {
+  if (plugin.threads || blocking_request == nullptr) return allocate_receive();
+  ReceiveRequest* request = blocking_request;
+  blocking_request = nullptr;
+  return request;
+}
+
+// Gives a message that a probe has taken to a request.
+void receive_message(ReceiveRequest& request, void* data, std::size_t count,
+                     ompi_datatype_t* datatype, ompi_message_t** message) {
+  ompi_communicator_t* comm = (*message)->comm;
+  auto* stored = static_cast<StoredArrival*>((*message)->req_ptr);
+  const EagerHeader& header = stored->view().match();
+  prepare(request, data, count, datatype, header.source, header.tag, comm, false);
+  ompi_message_return(*message);
+  *message = MPI_MESSAGE_NULL;
+  OBJ_RELEASE(comm);  // the probe's; the request has its own
+  activate(request);
+  deliver(request, stored->view());
+  discard(stored);
+}
+
+}  // namespace
+
+extern "C" int tagline_irecv_init(void* data, std::size_t count, ompi_datatype_t* datatype,
+                                  int source, int tag, ompi_communicator_t* comm,
+                                  ompi_request_t** handle) {
+  ReceiveRequest* request = allocate_receive();
+  if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
+  prepare(*request, data, count, datatype, source, tag, comm, true);
+  *handle = &request->ompi();
+  return OMPI_SUCCESS;
+}
+
+extern "C" int tagline_irecv(void* data, std::size_t count, ompi_datatype_t* datatype, int source,
+                             int tag, ompi_communicator_t* comm, ompi_request_t** handle) {
+  ReceiveRequest* request = allocate_receive();
+  if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
+  prepare(*request, data, count, datatype, source, tag, comm, false);
+  *handle = &request->ompi();
+  const int status = post(*request);
+  if (status != OMPI_SUCCESS) {
+    recycle(*request);
+    *handle = MPI_REQUEST_NULL;
+  }
+  return status;
+}
+
+extern "C" int tagline_recv(void* data, std::size_t count, ompi_datatype_t* datatype, int source,
+                            int tag, ompi_communicator_t* comm, ompi_status_public_t* status) {
+  ReceiveRequest* request = take_blocking_request();
+  if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
+  prepare(*request, data, count, datatype, source, tag, comm, false);
+  const int error = post(*request);
+  if (error != OMPI_SUCCESS) {
+    recycle(*request);
+    return error;
+  }
+  return conclude(*request, status);
+}
+
+extern "C" int tagline_imrecv(void* data, std::size_t count, ompi_datatype_t* datatype,
+                              ompi_message_t** message, ompi_request_t** handle) {
+  ReceiveRequest* request = allocate_receive();
+  if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
+  *handle = &request->ompi();
+  receive_message(*request, data, count, datatype, message);
+  return OMPI_SUCCESS;
+}
+
+extern "C" int tagline_mrecv(void* data, std::size_t count, ompi_datatype_t* datatype,
+                             ompi_message_t** message, ompi_status_public_t* status) {
+  ReceiveRequest* request = take_blocking_request();
+  if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
+  receive_message(*request, data, count, datatype, message);
+  return conclude(*request, status);
+}
+
+int start_persistent(ReceiveRequest& request) {
+  if (!request.layout.contiguous) {
+    std::size_t position = 0;
+    opal_convertor_set_position(&request.base.req_base.req_convertor, &position);
+  }
+  return post(request);
+}
+
+void return_blocking_receive_request() {
+  if (blocking_request == nullptr) return;
+  opal_free_list_return(&mca_pml_base_recv_requests,
+                        reinterpret_cast<opal_free_list_item_t*>(blocking_request));
+  blocking_request = nullptr;
+}
+
+}  // namespace tagline::pml

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "request.hpp"
+
+#include <new>
+
+#include "communicator.hpp"
+
+namespace tagline::pml {
+namespace {
+
+void complete(ompi_request_t& request) {
+  if (plugin.threads) {
+    ompi_request_complete(&request, true);
+    return;
+  }
+  // One thread: nobody can start to wait between the load and the store.
+  if (request.req_complete_cb != nullptr) [[unlikely]] {
+    ompi_request_complete_fn_t callback = request.req_complete_cb;
+    request.req_complete_cb = nullptr;
+    // The callback may have freed the request, or will complete it itself.
+    if (callback(&request) != 0) return;
+  }
+  auto* waiting = const_cast<void*>(request.req_complete);
+  request.req_complete = REQUEST_COMPLETED;
+  if (waiting != REQUEST_PENDING && waiting != REQUEST_COMPLETED) {
+    wait_sync_update(static_cast<ompi_wait_sync_t*>(waiting), 1, request.req_status.MPI_ERROR);
+  }
+}
+
+template <class Request>
+void let_go(Request& request) {
+  if ((fetch_or<std::uint32_t>(request.life, kComponentDone) & kUserDone) != 0) recycle(request);
+}
+
+template <class Request>
+int free_request(ompi_request_t** handle) {
+  auto* request = reinterpret_cast<Request*>(*handle);
+  *handle = MPI_REQUEST_NULL;
+  request->base.req_base.req_free_called = true;
+  if ((fetch_or<std::uint32_t>(request->life, kUserDone) & kComponentDone) != 0) recycle(*request);
+  return OMPI_SUCCESS;
+}
+
+int cancel_send(ompi_request_t*, int) {
+  // As in most MPI libraries a send cannot be cancelled; MPI_Test_cancelled tells the user.
+  return OMPI_SUCCESS;
+}
+
+int cancel_receive(ompi_request_t* handle, int) {
+  auto* request = reinterpret_cast<ReceiveRequest*>(handle);
+  CommunicatorState& state = *state_of(request->base.req_base.req_comm);
+  {
+    Guard guard(state.lock);
+    // Not queued: a message has matched it, or it is not active. Both go on as if not cancelled.
+    if (request->handle == 0 ||
+        tagline_cancel_handle(state.matcher, state.context_id, request->handle) != TAGLINE_OK) {
+      return OMPI_SUCCESS;
+    }
+    request->handle = 0;
+  }
+  handle->req_status._cancelled = true;
+  request->message_bytes = 0;
+  finish(*request);
+  return OMPI_SUCCESS;
+}
+
+// Open MPI constructs free list elements in raw memory, once per element.
+void construct_send(SendRequest* request) {
+  request->base.req_base.req_type = MCA_PML_REQUEST_SEND;
+  request->ompi().req_start = tagline_start;
+  request->ompi().req_free = free_request<SendRequest>;
+  request->ompi().req_cancel = cancel_send;
+  request->registration = nullptr;
+  new (&request->pending) Pending;
+  new (&request->ranges_lock) std::mutex;
+  new (&request->ranges) std::vector<Range>;
+}
+
+void destruct_send(SendRequest* request) {
+  request->ranges.~vector();
+  request->ranges_lock.~mutex();
+}
+
+void construct_receive(ReceiveRequest* request) {
+  request->base.req_base.req_type = MCA_PML_REQUEST_RECV;
+  request->ompi().req_start = tagline_start;
+  request->ompi().req_free = free_request<ReceiveRequest>;
+  request->ompi().req_cancel = cancel_receive;
+  request->handle = 0;
+  new (&request->pending) Pending;
+  new (&request->unpack_lock) std::mutex;
+}
+
+void destruct_receive(ReceiveRequest* request) { request->unpack_lock.~mutex(); }
+
+opal_class_t send_class = {
+    "tagline_send_request", OBJ_CLASS(mca_pml_base_send_request_t),
+    reinterpret_cast<opal_construct_t>(construct_send),
+    reinterpret_cast<opal_destruct_t>(destruct_send), 0, 0, nullptr, nullptr, sizeof(SendRequest)};
+
+opal_class_t receive_class = {
+    "tagline_receive_request", OBJ_CLASS(mca_pml_base_recv_request_t),
+    reinterpret_cast<opal_construct_t>(construct_receive),
+    reinterpret_cast<opal_destruct_t>(destruct_receive), 0, 0, nullptr, nullptr,
+    sizeof(ReceiveRequest)};
+
+void prepare_base(mca_pml_base_request_t& base, const void* buffer, std::size_t count,
+                  ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm,
+                  bool persistent) {
+  OBJ_RETAIN(comm);
+  OMPI_DATATYPE_RETAIN(datatype);
+  OMPI_REQUEST_INIT(&base.req_ompi, persistent);
+  base.req_ompi.req_mpi_object.comm = comm;
+  base.req_ompi.req_status._cancelled = 0;
+  // A persistent request that has not been started belongs to the user alone.
+  base.req_pml_complete = persistent;
+  base.req_free_called = false;
+  base.req_comm = comm;
+  base.req_datatype = datatype;
+  base.req_addr = const_cast<void*>(buffer);
+  base.req_count = count;
+  base.req_peer = peer;
+  base.req_tag = tag;
+  base.req_proc = nullptr;
+  base.req_sequence = 0;
+}
+
+void unprepare_base(mca_pml_base_request_t& base) {
+  OMPI_REQUEST_FINI(&base.req_ompi);
+  OMPI_DATATYPE_RELEASE(base.req_datatype);
+  opal_convertor_cleanup(&base.req_convertor);
+  OBJ_RELEASE(base.req_comm);
+}
+
+}  // namespace
+
+SendRequest* allocate_send() {
+  return reinterpret_cast<SendRequest*>(opal_free_list_wait(&mca_pml_base_send_requests));
+}
+
+ReceiveRequest* allocate_receive() {
+  return reinterpret_cast<ReceiveRequest*>(opal_free_list_wait(&mca_pml_base_recv_requests));
+}
+
+void prepare(SendRequest& request, const void* buffer, std::size_t count,
+             ompi_datatype_t* datatype, int peer, int tag, mca_pml_base_send_mode_t mode,
+             ompi_communicator_t* comm, bool persistent) {
+  prepare_base(request.base.req_base, buffer, count, datatype, peer, tag, comm, persistent);
+  request.base.req_addr = buffer;
+  request.base.req_send_mode = mode;
+  request.layout = Layout(buffer, count, datatype);
+  request.base.req_bytes_packed = request.layout.bytes;
+  request.life = persistent ? std::uint32_t{kComponentDone} : 0;
+  request.registration = nullptr;
+  // Processes of one build exchange data as it lies in memory: any process's convertor will do.
+  opal_convertor_copy_and_prepare_for_send(ompi_proc_local_proc->super.proc_convertor,
+                                           &datatype->super, count, buffer, 0,
+                                           &request.base.req_base.req_convertor);
+}
+
+void prepare(ReceiveRequest& request, void* buffer, std::size_t count, ompi_datatype_t* datatype,
+             int peer, int tag, ompi_communicator_t* comm, bool persistent) {
+  prepare_base(request.base.req_base, buffer, count, datatype, peer, tag, comm, persistent);
+  request.layout = Layout(buffer, count, datatype);
+  request.life = persistent ? std::uint32_t{kComponentDone} : 0;
+  // Contiguous data is copied without the convertor.
+  if (!request.layout.contiguous) {
+    opal_convertor_copy_and_prepare_for_recv(ompi_proc_local_proc->super.proc_convertor,
+                                             &datatype->super, count, buffer, 0,
+                                             &request.base.req_base.req_convertor);
+  }
+}
+
+void unprepare(SendRequest& request) { unprepare_base(request.base.req_base); }
+void unprepare(ReceiveRequest& request) { unprepare_base(request.base.req_base); }
+
+void recycle(SendRequest& request) {
+  unprepare(request);
+  opal_free_list_return(&mca_pml_base_send_requests,
+                        reinterpret_cast<opal_free_list_item_t*>(&request));
+}
+
+void recycle(ReceiveRequest& request) {
+  unprepare(request);
+  opal_free_list_return(&mca_pml_base_recv_requests,
+                        reinterpret_cast<opal_free_list_item_t*>(&request));
+}
+
+void complete_for_user(SendRequest& request) {
+  ompi_status_public_t& status = request.ompi().req_status;
+  status.MPI_SOURCE = request.base.req_base.req_comm->c_my_rank;
+  status.MPI_TAG = request.base.req_base.req_tag;
+  status.MPI_ERROR = OMPI_SUCCESS;
+  status._ucount = request.layout.bytes;
+  complete(request.ompi());
+}
+
+void finish(SendRequest& request) {
+  if (request.registration != nullptr) {
+    mca_bml_base_deregister_mem(request.registered_link, request.registration);
+    request.registration = nullptr;
+  }
+  const bool buffered = request.base.req_addr != request.base.req_base.req_addr;
+  if (buffered) mca_pml_base_bsend_request_fini(&request.ompi());
+  request.base.req_base.req_pml_complete = true;
+  // Buffered sends completed for the user when they were started.
+  if (!buffered) complete_for_user(request);
+  let_go(request);
+}
+
+void finish(ReceiveRequest& request) {
+  ompi_status_public_t& status = request.ompi().req_status;
+  status._ucount = request.message_bytes;
+  if (request.message_bytes > request.layout.bytes) [[unlikely]] {
+    status.MPI_ERROR = MPI_ERR_TRUNCATE;
+    // Nobody is left to see the error in a status.
+    if ((load(request.life) & kUserDone) != 0) {
+      ompi_mpi_abort(&ompi_mpi_comm_world.comm, MPI_ERR_TRUNCATE);
+    }
+  }
+  request.base.req_base.req_pml_complete = true;
+  complete(request.ompi());
+  let_go(request);
+}
+
+opal_class_t* send_request_class() { return &send_class; }
+opal_class_t* receive_request_class() { return &receive_class; }
+
+}  // namespace tagline::pml

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The PML's send calls.
+#include "communicator.hpp"
+#include "module.hpp"
+#include "send_protocol.hpp"
+
+namespace tagline::pml {
+namespace {
+
+// A blocking send has one request at a time; it is kept here between calls. A callback may send
+// while a send is in progress, so whoever uses it takes it away.
+SendRequest* blocking_request = nullptr;
+
+// Every message of a communicator gets the peer's next number, unless it permits overtaking.
+// False: no memory for the peer.
+inline bool number(CommunicatorState& state, const ompi_communicator_t* comm, int peer,
+                   std::uint32_t& context, std::uint32_t& sequence) {
+  if (OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(comm)) [[unlikely]] {
+    context = state.context_id | kUnordered;
+    sequence = 0;
+    return true;
+  }
+  Peer* entry = state.peers.find(peer);
+  if (entry == nullptr) [[unlikely]] return false;
+  context = state.context_id;
+  sequence = add_fetch<std::uint32_t>(entry->sent, 1) - 1;
+  return true;
+}
+
+// Copies a buffered message into the user's attached buffer. From then on it is the user's
+// buffer no more, and the request is complete for the user.
+int buffer(SendRequest& request) {
+  if (request.layout.bytes == 0) return OMPI_SUCCESS;
+  const int status = mca_pml_base_bsend_request_start(&request.ompi());
+  if (status != OMPI_SUCCESS) return status;
+  request.layout.memory = static_cast<unsigned char*>(const_cast<void*>(request.base.req_addr));
+  request.layout.contiguous = true;
+  return OMPI_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" int tagline_isend_init(const void* data, std::size_t count, ompi_datatype_t* datatype,
+                                  int peer, int tag, mca_pml_base_send_mode_t mode,
+                                  ompi_communicator_t* comm, ompi_request_t** handle) {
+  SendRequest* request = allocate_send();
+  if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
+  prepare(*request, data, count, datatype, peer, tag, mode, comm, true);
+  *handle = &request->ompi();
+  return OMPI_SUCCESS;
+}
+
+// The message must not get a number before nothing can fail any more: the receiver would wait for
+// it forever.
+int activate(SendRequest& request, std::uint32_t context, std::uint32_t sequence, bool numbered) {
+  mca_pml_base_request_t& base = request.base.req_base;
+  base.req_pml_complete = false;
+  request.life = 0;
+  request.ompi().req_complete = REQUEST_PENDING;
+  request.ompi().req_state = OMPI_REQUEST_ACTIVE;
+  request.ompi().req_status._cancelled = 0;
+  const bool buffered = request.base.req_send_mode == MCA_PML_BASE_SEND_BUFFERED;
+  int status = buffered ? buffer(request) : OMPI_SUCCESS;
+  if (status == OMPI_SUCCESS && !numbered &&
+      !number(*state_of(base.req_comm), base.req_comm, base.req_peer, context, sequence)) {
+    status = OMPI_ERR_OUT_OF_RESOURCE;
+  }
+  if (status != OMPI_SUCCESS) {
+    base.req_pml_complete = true;
+    request.life = kComponentDone;
+    request.ompi().req_complete = REQUEST_COMPLETED;
+    request.ompi().req_state = OMPI_REQUEST_INACTIVE;
+    return status;
+  }
+  request.context = context;
+  request.sequence = sequence;
+  base.req_sequence = sequence;
+  if (buffered && request.layout.bytes != 0) complete_for_user(request);
+  return start(request);
+}
+
+extern "C" int tagline_isend(const void* data, std::size_t count, ompi_datatype_t* datatype,
+                             int peer, int tag, mca_pml_base_send_mode_t mode,
+                             ompi_communicator_t* comm, ompi_request_t** handle) {
+  mca_bml_base_endpoint_t* endpoint = endpoint_of(comm, peer);
+  if (endpoint == nullptr) [[unlikely]] return OMPI_ERR_UNREACH;
+  std::uint32_t context = 0;
+  std::uint32_t sequence = 0;
+  bool numbered = false;
+  if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && mode != MCA_PML_BASE_SEND_BUFFERED) {
+    if (!number(*state_of(comm), comm, peer, context, sequence)) return OMPI_ERR_OUT_OF_RESOURCE;
+    numbered = true;
+    const EagerHeader header = {context, comm->c_my_rank, tag, sequence};
+    if (send_inline(endpoint, header, Layout(data, count, datatype), datatype, count)) {
+      // Nothing of a completed send's status is defined, so all such sends share one request.
+      *handle = &ompi_request_empty;
+      return OMPI_SUCCESS;
+    }
+  }
+  SendRequest* request = allocate_send();
+  if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
+  prepare(*request, data, count, datatype, peer, tag, mode, comm, false);
+  request->endpoint = endpoint;
+  const int status = activate(*request, context, sequence, numbered);
+  if (status != OMPI_SUCCESS) {
+    recycle(*request);
+    return status;
+  }
+  *handle = &request->ompi();
+  return OMPI_SUCCESS;
+}
+
+extern "C" int tagline_send(const void* data, std::size_t count, ompi_datatype_t* datatype,
+                            int peer, int tag, mca_pml_base_send_mode_t mode,
+                            ompi_communicator_t* comm) {
+  if (mode == MCA_PML_BASE_SEND_BUFFERED) [[unlikely]] {
+    ompi_request_t* handle = nullptr;
+    const int status = tagline_isend(data, count, datatype, peer, tag, mode, comm, &handle);
+    if (status != OMPI_SUCCESS) return status;
+    wait(*handle);
+    return ompi_request_free(&handle);
+  }
+  mca_bml_base_endpoint_t* endpoint = endpoint_of(comm, peer);
+  if (endpoint == nullptr) [[unlikely]] return OMPI_ERR_UNREACH;
+  std::uint32_t context = 0;
+  std::uint32_t sequence = 0;
+  if (!number(*state_of(comm), comm, peer, context, sequence)) return OMPI_ERR_OUT_OF_RESOURCE;
+  if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS) {
+    const EagerHeader header = {context, comm->c_my_rank, tag, sequence};
+    if (send_inline(endpoint, header, Layout(data, count, datatype), datatype, count)) {
+      return OMPI_SUCCESS;
+    }
+  }
+
+  SendRequest* request = nullptr;
+  if (!plugin.threads) {
+    request = blocking_request;
+    blocking_request = nullptr;
+  }
+  if (request == nullptr) request = allocate_send();
+  if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
+  prepare(*request, data, count, datatype, peer, tag, mode, comm, false);
+  request->endpoint = endpoint;
+  int status = activate(*request, context, sequence, true);
+  if (status != OMPI_SUCCESS) {
+    recycle(*request);
+    return status;
+  }
+  wait(request->ompi());
+  status = request->ompi().req_status.MPI_ERROR;
+  if (!plugin.threads && blocking_request == nullptr) {
+    unprepare(*request);
+    blocking_request = request;
+  } else {
+    ompi_request_t* handle = &request->ompi();
+    ompi_request_free(&handle);
+  }
+  return status;
+}
+
+int start_persistent(SendRequest& request) {
+  mca_pml_base_request_t& base = request.base.req_base;
+  request.endpoint = endpoint_of(base.req_comm, base.req_peer);
+  if (request.endpoint == nullptr) return OMPI_ERR_UNREACH;
+  // The last run may have replaced the layout and the convertor by the attached buffer's.
+  request.layout = Layout(base.req_addr, base.req_count, base.req_datatype);
+  request.base.req_addr = base.req_addr;
+  opal_convertor_cleanup(&base.req_convertor);
+  opal_convertor_copy_and_prepare_for_send(ompi_proc_local_proc->super.proc_convertor,
+                                           &base.req_datatype->super, base.req_count,
+                                           base.req_addr, 0, &base.req_convertor);
+  return activate(request, 0, 0, false);
+}
+
+void return_blocking_send_request() {
+  if (blocking_request == nullptr) return;
+  opal_free_list_return(&mca_pml_base_send_requests,
+                        reinterpret_cast<opal_free_list_item_t*>(blocking_request));
+  blocking_request = nullptr;
+}
+
+}  // namespace tagline::pml
