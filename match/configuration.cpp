@@ -2,6 +2,7 @@
 #include "match/configuration.hpp"
 
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -36,13 +37,14 @@ auto choose(Catalogue catalogue, const char* option, const char* variable, const
   if (wanted == nullptr || *wanted == '\0') return catalogue(0);
   std::string names;
   for (unsigned i = 0; const auto* entry = catalogue(i); ++i) {
-    const std::string name = name_of(*entry);
-    if (name == wanted) return entry;
-    names += (i == 0 ? "" : ", ") + name;
+    if (std::strcmp(name_of(*entry), wanted) == 0) return entry;
+    if (i > 0) names += ", ";
+    names += name_of(*entry);
   }
-  throw std::invalid_argument("unknown " + std::string(what) + " \"" + wanted + "\"" +
-                              (overridden ? std::string(" in ") + variable : std::string()) +
-                              ": valid here are " + names);
+  std::string sentence = "unknown ";
+  sentence.append(what).append(" \"").append(wanted).append("\"");
+  if (overridden) sentence.append(" in ").append(variable);
+  throw std::invalid_argument(sentence.append(": valid here are ").append(names));
 }
 
 }  // namespace

@@ -203,7 +203,14 @@ class QueueMatcher final : public tagline_matcher {
       return {length(), high_water, matches + other_searches, matches, depth_sum, depth_max};
     }
 
-    const std::uint64_t first_sequence;
+    // Sequence number 0 names no entry, not even after the wrap.
+    void skip_zero() noexcept {
+      ++first_sequence;
+      ++next_sequence;
+      ++left;
+    }
+
+    std::uint64_t first_sequence;
     std::uint64_t next_sequence;  // of the entry appended next
     std::uint64_t left;           // entries that are gone, counted from first_sequence
     std::uint64_t withdrawn = 0;  // of these, cancelled or dropped
@@ -272,7 +279,9 @@ class QueueMatcher final : public tagline_matcher {
       return append_to_full(queue, key, cookie, side, handle);
     queue.append({key, cookie, side.next_sequence});
     if (handle != nullptr) *handle = side.next_sequence;
-    ++side.next_sequence;
+    if (++side.next_sequence == 0) [[unlikely]] {
+      side.skip_zero();
+    }
     if (side.length() > side.high_water) [[unlikely]] {
       side.high_water = side.length();
     }

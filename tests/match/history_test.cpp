@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Random histories, replayed on every structure and instruction set against a
+// model of MPI's rules that shares no code with the library.
+#include "tests/support/history.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/support/all_matchers.hpp"
+
+namespace tagline::test {
+namespace {
+
+class History : public testing::TestWithParam<Variant> {
+ protected:
+  void expect_follows_model(const Mix& mix, std::uint64_t first_handle = 0) {
+    const auto history = random_history(mix);
+    tagline_options options = GetParam().options();
+    options.first_handle = first_handle;
+    expect_same(history, replay_model(history, mix.contexts),
+                replay(history, options, mix.contexts),
+                GetParam().name() + " with seed " + std::to_string(mix.seed));
+  }
+};
+
+TEST_P(History, ShortQueues) {
+  for (std::uint32_t seed = 1; seed <= 60; ++seed) expect_follows_model({.seed = seed});
+}
+
+TEST_P(History, EqualKeys) {
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    expect_follows_model({.seed = seed, .contexts = 1, .sources = 1, .tags = 1});
+  }
+}
+
+TEST_P(History, DeepPostedQueue) {
+  for (std::uint32_t seed = 1; seed <= 6; ++seed) {
+    expect_follows_model({.seed = seed,
+                          .operations = 6000,
+                          .sources = 32,
+                          .tags = 64,
+                          .wildcards = 0.01,
+                          .posted_bias = 0.65,
+                          .rare = 0.05});
+  }
+}
+
+TEST_P(History, DeepUnexpectedQueue) {
+  for (std::uint32_t seed = 1; seed <= 6; ++seed) {
+    expect_follows_model({.seed = seed,
+                          .operations = 6000,
+                          .sources = 32,
+                          .tags = 64,
+                          .wildcards = 0.05,
+                          .posted_bias = 0.35,
+                          .rare = 0.05});
+  }
+}
+
+TEST_P(History, MostlyWildcards) {
+  for (std::uint32_t seed = 1; seed <= 10; ++seed) {
+    expect_follows_model({.seed = seed,
+                          .operations = 4000,
+                          .contexts = 3,
+                          .sources = 8,
+                          .tags = 8,
+                          .wildcards = 0.8,
+                          .posted_bias = 0.55});
+  }
+}
+
+TEST_P(History, ManyCancelsAndDrops) {
+  for (std::uint32_t seed = 1; seed <= 10; ++seed) {
+    expect_follows_model({.seed = seed,
+                          .operations = 4000,
+                          .contexts = 4,
+                          .sources = 6,
+                          .tags = 12,
+                          .wildcards = 0.1,
+                          .posted_bias = 0.7,
+                          .rare = 0.5});
+  }
+}
+
+TEST_P(History, HandlesAcrossTheWrap) {
+  for (std::uint32_t seed = 1; seed <= 5; ++seed) {
+    expect_follows_model({.seed = seed, .sources = 8, .tags = 32, .posted_bias = 0.6, .rare = 0.3},
+                         std::numeric_limits<std::uint64_t>::max() - 300);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, History, testing::ValuesIn(all_variants()), variant_name);
+
+}  // namespace
+}  // namespace tagline::test

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The rules of match/tagline.h one by one, on every structure and instruction set.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "match/tagline.h"
+#include "tests/support/all_matchers.hpp"
+
+namespace tagline::test {
+namespace {
+
+void* cookie(std::uintptr_t number) { return reinterpret_cast<void*>(number); }
+
+class Matcher : public testing::TestWithParam<Variant> {
+ protected:
+  tagline_status post(tagline_envelope envelope, std::uintptr_t receive) {
+    return tagline_post_receive(matcher(), envelope, cookie(receive), &out_, &handle_);
+  }
+  tagline_status arrive(tagline_envelope envelope, std::uintptr_t message) {
+    return tagline_arrive(matcher(), envelope, cookie(message), &out_);
+  }
+  std::uintptr_t out() const { return reinterpret_cast<std::uintptr_t>(out_); }
+  tagline_matcher* matcher() { return matcher_.get(); }
+  tagline_statistics statistics() {
+    tagline_statistics all;
+    tagline_get_statistics(matcher(), &all);
+    return all;
+  }
+
+  MatcherPointer matcher_ = make_matcher(GetParam().options());
+  void* out_ = nullptr;
+  tagline_handle handle_ = 0;
+};
+
+TEST_P(Matcher, UsesWhatItWasAskedFor) {
+  EXPECT_EQ(tagline_matcher_queue(matcher()), GetParam().queue);
+  EXPECT_EQ(tagline_matcher_isa(matcher()), GetParam().isa);
+}
+
+TEST_P(Matcher, OlderOfTwoEqualReceivesGetsTheMessage) {
+  post({1, 2, 3}, 10);
+  post({1, 2, 3}, 11);
+  EXPECT_EQ(arrive({1, 2, 3}, 20), TAGLINE_MATCHED);
+  EXPECT_EQ(out(), 10u);
+  EXPECT_EQ(arrive({1, 2, 3}, 21), TAGLINE_MATCHED);
+  EXPECT_EQ(out(), 11u);
+}
+
+TEST_P(Matcher, WildcardLosesToOlderExactReceive) {
+  post({1, 2, 3}, 10);
+  post({1, TAGLINE_ANY_SOURCE, TAGLINE_ANY_TAG}, 11);
+  arrive({1, 2, 3}, 20);
+  EXPECT_EQ(out(), 10u);
+}
+
+TEST_P(Matcher, ExactReceiveLosesToOlderWildcard) {
+  post({1, TAGLINE_ANY_SOURCE, 3}, 10);
+  post({1, 2, 3}, 11);
+  arrive({1, 2, 3}, 20);
+  EXPECT_EQ(out(), 10u);
+}
+
+TEST_P(Matcher, WildcardReceiveTakesTheFirstMessageToArrive) {
+  arrive({1, 5, 7}, 20);
+  arrive({1, 2, 3}, 21);
+  EXPECT_EQ(post({1, TAGLINE_ANY_SOURCE, TAGLINE_ANY_TAG}, 10), TAGLINE_MATCHED);
+  EXPECT_EQ(out(), 20u);
+}
+
+TEST_P(Matcher, AnyTagDoesNotSeeNegativeTags) {
+  post({1, TAGLINE_ANY_SOURCE, TAGLINE_ANY_TAG}, 10);
+  EXPECT_EQ(arrive({1, 0, -12}, 20), TAGLINE_QUEUED);
+  EXPECT_EQ(post({1, 0, TAGLINE_ANY_TAG}, 11), TAGLINE_QUEUED);
+  EXPECT_EQ(post({1, 0, -12}, 12), TAGLINE_MATCHED);
+  EXPECT_EQ(out(), 20u);
+  EXPECT_EQ(arrive({1, 0, 0}, 21), TAGLINE_MATCHED);
+  EXPECT_EQ(out(), 10u);
+}
+
+TEST_P(Matcher, AnySourceMatchesNegativeTagsExactly) {
+  post({1, TAGLINE_ANY_SOURCE, -12}, 10);
+  EXPECT_EQ(arrive({1, 3, -13}, 20), TAGLINE_QUEUED);
+  EXPECT_EQ(arrive({1, 3, -12}, 21), TAGLINE_MATCHED);
+}
+
+TEST_P(Matcher, ComparesAllBits) {
+  post({1, 0x01000002, 0x40000003}, 10);
+  EXPECT_EQ(arrive({1, 2, 0x40000003}, 20), TAGLINE_QUEUED);
+  EXPECT_EQ(arrive({1, 0x01000002, 3}, 21), TAGLINE_QUEUED);
+  EXPECT_EQ(arrive({1 | std::uint64_t{1} << 32, 0x01000002, 0x40000003}, 22), TAGLINE_QUEUED);
+  EXPECT_EQ(arrive({1, 0x01000002, 0x40000003}, 23), TAGLINE_MATCHED);
+}
+
+TEST_P(Matcher, ExtremeTagsAndSources) {
+  for (const std::int32_t tag : {INT32_MIN + 1, -1, 0, INT32_MAX}) {
+    for (const std::int32_t source : {0, INT32_MAX}) {
+      post({UINT64_MAX, source, tag}, 10);
+      EXPECT_EQ(arrive({UINT64_MAX, source, tag}, 20), TAGLINE_MATCHED);
+      EXPECT_EQ(out(), 10u);
+    }
+  }
+}
+
+TEST_P(Matcher, ContextsDoNotMeet) {
+  post({1, TAGLINE_ANY_SOURCE, TAGLINE_ANY_TAG}, 10);
+  EXPECT_EQ(arrive({2, 0, 0}, 20), TAGLINE_QUEUED);
+  EXPECT_EQ(arrive({1, 0, 0}, 21), TAGLINE_MATCHED);
+}
+
+TEST_P(Matcher, ProbeLooksAndClaimTakes) {
+  arrive({1, 4, 9}, 20);
+  tagline_envelope found{};
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(tagline_probe(matcher(), {1, TAGLINE_ANY_SOURCE, 9}, &out_, &found), TAGLINE_MATCHED);
+    EXPECT_EQ(out(), 20u);
+    EXPECT_EQ(found.source, 4);
+  }
+  EXPECT_EQ(tagline_claim(matcher(), {1, 4, TAGLINE_ANY_TAG}, &out_, &found), TAGLINE_MATCHED);
+  EXPECT_EQ(found.tag, 9);
+  EXPECT_EQ(tagline_probe(matcher(), {1, 4, 9}, &out_, nullptr), TAGLINE_NOT_FOUND);
+}
+
+TEST_P(Matcher, CancelNeedsEnvelopeAndCookie) {
+  post({1, 2, 3}, 10);
+  EXPECT_EQ(tagline_cancel_receive(matcher(), {1, 2, 3}, cookie(11)), TAGLINE_NOT_FOUND);
+  EXPECT_EQ(tagline_cancel_receive(matcher(), {1, 2, TAGLINE_ANY_TAG}, cookie(10)),
+            TAGLINE_NOT_FOUND);
+  EXPECT_EQ(tagline_cancel_receive(matcher(), {1, 2, 3}, cookie(10)), TAGLINE_OK);
+  EXPECT_EQ(arrive({1, 2, 3}, 20), TAGLINE_QUEUED);
+}
+
+TEST_P(Matcher, HandleOfAMatchedReceiveIsNotFound) {
+  post({1, 2, 3}, 10);
+  const tagline_handle handle = handle_;
+  arrive({1, 2, 3}, 20);
+  post({1, 2, 3}, 10);
+  EXPECT_NE(handle_, handle);
+  EXPECT_EQ(tagline_cancel_handle(matcher(), 1, handle), TAGLINE_NOT_FOUND);
+  EXPECT_EQ(tagline_cancel_handle(matcher(), 1, handle_), TAGLINE_OK);
+  EXPECT_EQ(tagline_cancel_handle(matcher(), 1, handle_), TAGLINE_NOT_FOUND);
+}
+
+TEST_P(Matcher, DropSourceKeepsAnySource) {
+  post({1, 2, 3}, 10);
+  post({1, TAGLINE_ANY_SOURCE, 3}, 11);
+  arrive({1, 2, 4}, 20);
+  std::vector<std::uintptr_t> dropped;
+  const auto note = [](void* user, tagline_side, tagline_envelope, void* entry) {
+    static_cast<std::vector<std::uintptr_t>*>(user)->push_back(
+        reinterpret_cast<std::uintptr_t>(entry));
+  };
+  EXPECT_EQ(tagline_drop_source(matcher(), 1, 2, note, &dropped), 2u);
+  EXPECT_EQ(dropped, (std::vector<std::uintptr_t>{10, 20}));
+  EXPECT_EQ(arrive({1, 2, 3}, 21), TAGLINE_MATCHED);
+  EXPECT_EQ(out(), 11u);
+}
+
+TEST_P(Matcher, DroppedContextCanBeUsedAgain) {
+  for (int round = 0; round < 3; ++round) {
+    post({7, 2, 3}, 10);
+    arrive({7, 2, 4}, 20);
+    post({8, 2, 3}, 12);
+    EXPECT_EQ(tagline_drop_context(matcher(), 7, nullptr, nullptr), 2u);
+    EXPECT_EQ(arrive({7, 2, 3}, 21), TAGLINE_QUEUED);
+    EXPECT_EQ(tagline_drop_context(matcher(), 7, nullptr, nullptr), 1u);
+    EXPECT_EQ(arrive({8, 2, 3}, 22), TAGLINE_MATCHED);
+  }
+}
+
+TEST_P(Matcher, CountsWhatItDoes) {
+  for (int i = 0; i < 100; ++i) post({1, 0, i}, 1);
+  for (int i = 99; i >= 0; --i) arrive({1, 0, i}, 2);
+  arrive({1, 0, 5}, 2);
+  tagline_probe(matcher(), {1, 0, 5}, &out_, nullptr);
+  post({1, 0, 6}, 1);
+  const tagline_statistics all = statistics();
+  EXPECT_EQ(all.posted.length, 1u);
+  EXPECT_EQ(all.posted.high_water, 100u);
+  EXPECT_EQ(all.posted.matches, 100u);
+  EXPECT_EQ(all.posted.searches, 100u);
+  EXPECT_GE(all.posted.search_depth_max, 100u);
+  EXPECT_GE(all.posted.search_depth_sum, 5050u);
+  EXPECT_EQ(all.unexpected.length, 1u);
+  EXPECT_EQ(all.unexpected.matches, 0u);
+  EXPECT_EQ(all.unexpected.searches, 2u);
+  EXPECT_GT(all.pool_bytes, 0u);
+}
+
+TEST_P(Matcher, TakesNoMemoryOnceWarm) {
+  const auto fill_and_drain = [&] {
+    for (int i = 0; i < 5000; ++i) post({1, 0, i}, 1);
+    for (int i = 0; i < 5000; ++i) arrive({1, 0, i * 7 % 5000}, 2);
+    for (int i = 0; i < 5000; ++i) arrive({1, 0, i}, 2);
+    for (int i = 4999; i >= 0; --i) post({1, 0, i}, 1);
+  };
+  fill_and_drain();
+  const std::uint64_t warm = statistics().pool_bytes;
+  for (int round = 0; round < 3; ++round) fill_and_drain();
+  EXPECT_EQ(statistics().pool_bytes, warm);
+}
+
+TEST_P(Matcher, ErasingKeepsMemoryInProportion) {
+  // One entry of each 100 stays: what remains must not hold on to the rest.
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 10000; ++i) post({1, 0, i}, 1);
+    for (int i = 0; i < 10000; ++i) {
+      if (i % 100 != 0) arrive({1, 0, i}, 2);
+    }
+  }
+  EXPECT_EQ(statistics().posted.length, 2000u);
+  EXPECT_LT(statistics().pool_bytes, 4u << 20);
+}
+
+TEST_P(Matcher, FullPoolIsReportedAndLosesNothing) {
+  tagline_options options = GetParam().options();
+  options.pool_bytes = 16384;
+  const MatcherPointer small = make_matcher(options);
+  tagline_status status = TAGLINE_QUEUED;
+  int posted = 0;
+  for (; posted < 100000; ++posted) {
+    status = tagline_post_receive(small.get(), {1, 0, posted}, cookie(1), &out_, nullptr);
+    if (status != TAGLINE_QUEUED) break;
+  }
+  ASSERT_EQ(status, TAGLINE_NO_MEMORY);
+  EXPECT_GT(posted, 16);
+  EXPECT_STRNE(tagline_error_message(), "");
+  // Messages that match need no node, and make room for others.
+  for (int i = posted - 1; i >= 0; --i) {
+    ASSERT_EQ(tagline_arrive(small.get(), {1, 0, i}, cookie(2), &out_), TAGLINE_MATCHED) << i;
+  }
+  EXPECT_EQ(tagline_arrive(small.get(), {1, 0, 1}, cookie(2), &out_), TAGLINE_QUEUED);
+}
+
+TEST_P(Matcher, BadArgumentsChangeNothing) {
+  void* untouched = cookie(99);
+  out_ = untouched;
+  tagline_envelope found{};
+  EXPECT_EQ(post({1, -1, 0}, 10), TAGLINE_INVALID);
+  EXPECT_EQ(arrive({1, -1, 0}, 20), TAGLINE_INVALID);
+  EXPECT_EQ(arrive({1, TAGLINE_ANY_SOURCE, 0}, 20), TAGLINE_INVALID);
+  EXPECT_EQ(arrive({1, 0, TAGLINE_ANY_TAG}, 20), TAGLINE_INVALID);
+  EXPECT_EQ(tagline_post_receive(nullptr, {1, 0, 0}, nullptr, &out_, nullptr), TAGLINE_INVALID);
+  EXPECT_EQ(tagline_post_receive(matcher(), {1, 0, 0}, nullptr, nullptr, nullptr), TAGLINE_INVALID);
+  EXPECT_EQ(tagline_arrive(nullptr, {1, 0, 0}, nullptr, &out_), TAGLINE_INVALID);
+  EXPECT_EQ(tagline_arrive(matcher(), {1, 0, 0}, nullptr, nullptr), TAGLINE_INVALID);
+  EXPECT_EQ(tagline_claim(matcher(), {1, -5, 0}, &out_, &found), TAGLINE_INVALID);
+  EXPECT_EQ(tagline_probe(matcher(), {1, 0, 0}, nullptr, &found), TAGLINE_INVALID);
+  EXPECT_EQ(tagline_append_receive(matcher(), {1, -2, 0}, nullptr, nullptr), TAGLINE_INVALID);
+  EXPECT_EQ(tagline_append_message(matcher(), {1, 0, TAGLINE_ANY_TAG}, nullptr), TAGLINE_INVALID);
+  EXPECT_EQ(tagline_match_message(matcher(), {1, -1, 0}, &out_), TAGLINE_INVALID);
+  EXPECT_EQ(tagline_cancel_receive(nullptr, {1, 0, 0}, nullptr), TAGLINE_INVALID);
+  EXPECT_EQ(tagline_cancel_handle(nullptr, 1, 1), TAGLINE_INVALID);
+  EXPECT_EQ(tagline_drop_context(nullptr, 1, nullptr, nullptr), 0u);
+  EXPECT_EQ(out_, untouched);
+  EXPECT_EQ(statistics().posted.length + statistics().unexpected.length, 0u);
+}
+
+TEST_P(Matcher, DestroyedWithEntriesLeft) {
+  for (int i = 0; i < 1000; ++i) post({static_cast<std::uint64_t>(i % 3), 0, i}, 1);
+  for (int i = 0; i < 1000; ++i) arrive({4, 0, i}, 1);
+  matcher_.reset();
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Matcher, testing::ValuesIn(all_variants()), variant_name);
+
+// ---- Choosing --------------------------------------------------------------
+
+class Environment : public testing::Test {
+ protected:
+  void TearDown() override {
+    unsetenv("TAGLINE_QUEUE");
+    unsetenv("TAGLINE_ISA");
+  }
+  tagline_status create(const char* queue, const char* isa) {
+    const tagline_options options = {queue, isa, 0, 0};
+    tagline_matcher* matcher = nullptr;
+    const tagline_status status = tagline_create(&options, &matcher);
+    matcher_.reset(matcher);
+    return status;
+  }
+  MatcherPointer matcher_;
+};
+
+TEST_F(Environment, OverridesTheOptions) {
+  setenv("TAGLINE_QUEUE", "linear", 1);
+  setenv("TAGLINE_ISA", "scalar", 1);
+  ASSERT_EQ(create("vector", nullptr), TAGLINE_OK);
+  EXPECT_STREQ(tagline_matcher_queue(matcher_.get()), "linear");
+  EXPECT_STREQ(tagline_matcher_isa(matcher_.get()), "scalar");
+}
+
+TEST_F(Environment, DefaultsToTheBest) {
+  ASSERT_EQ(create(nullptr, nullptr), TAGLINE_OK);
+  EXPECT_STREQ(tagline_matcher_queue(matcher_.get()), tagline_queue_name(0));
+  EXPECT_STREQ(tagline_matcher_isa(matcher_.get()), tagline_isa_name(0));
+}
+
+TEST_F(Environment, UnknownNamesListTheValidOnes) {
+  EXPECT_EQ(create("hash", nullptr), TAGLINE_INVALID);
+  EXPECT_NE(std::string(tagline_error_message()).find("linear"), std::string::npos)
+      << tagline_error_message();
+  setenv("TAGLINE_ISA", "mmx", 1);
+  EXPECT_EQ(create(nullptr, nullptr), TAGLINE_INVALID);
+  EXPECT_NE(std::string(tagline_error_message()).find("scalar"), std::string::npos);
+  EXPECT_NE(std::string(tagline_error_message()).find("TAGLINE_ISA"), std::string::npos);
+}
+
+TEST_F(Environment, NoPlaceForTheMatcherIsInvalid) {
+  EXPECT_EQ(tagline_create(nullptr, nullptr), TAGLINE_INVALID);
+}
+
+}  // namespace
+}  // namespace tagline::test

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is particular to the vector queue: nodes fill up, empty and merge.
+#include "queues/vector.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tagline {
+namespace {
+
+class Vector : public testing::Test {
+ protected:
+  static MatchKey key(int tag) { return {key_bits(0, tag), kSourceMask | kTagMask}; }
+
+  void append(int tag) {
+    ASSERT_TRUE(queue_.has_room() || queue_.make_room());
+    queue_.append({key(tag), nullptr, next_++});
+  }
+  bool erase(int tag) {
+    std::uint64_t depth = 0;
+    const auto hit = queue_.find(key(tag), depth);
+    if (!hit) return false;
+    EXPECT_EQ(queue_.at(hit).key, key(tag));
+    queue_.erase(hit);
+    return true;
+  }
+  std::vector<int> tags() const {
+    std::vector<int> all;
+    queue_.for_each([&](const QueueEntry& entry) { all.push_back(key_tag(entry.key)); });
+    return all;
+  }
+  std::uint64_t depth_of(int tag) const {
+    std::uint64_t depth = 0;
+    queue_.find(key(tag), depth);
+    return depth;
+  }
+
+  NodePool pool_{VectorQueue::kNodeBytes, 0};
+  VectorQueue queue_{pool_, *simd::available_kernels(0)};
+  std::uint64_t next_ = 1;
+};
+
+TEST_F(Vector, OneEntryKeptOfEachNodeMergesIntoFewNodes) {
+  constexpr int kEntries = 64 * 100;
+  for (int tag = 0; tag < kEntries; ++tag) append(tag);
+  for (int tag = 0; tag < kEntries; ++tag) {
+    ASSERT_TRUE(tag % 64 == 17 || erase(tag));
+  }
+  // 100 entries are left; neighbours hold more than 32 between them.
+  EXPECT_LE(depth_of(kEntries - 64 + 17), 100u * 4);
+  EXPECT_EQ(tags().size(), 100u);
+}
+
+TEST_F(Vector, HolesOfTheNewestNodeAreRefilled) {
+  for (int tag = 0; tag < 64; ++tag) append(tag);
+  for (int tag = 0; tag < 64; tag += 2) ASSERT_TRUE(erase(tag));
+  const std::size_t reserved = pool_.reserved_bytes();
+  for (int tag = 64; tag < 96; ++tag) append(tag);
+  EXPECT_EQ(pool_.reserved_bytes(), reserved);
+  EXPECT_EQ(depth_of(95), 64u);
+}
+
+TEST_F(Vector, OrderSurvivesEveryMove) {
+  std::vector<int> expected;
+  for (int tag = 0; tag < 1000; ++tag) append(tag);
+  for (int tag = 0; tag < 1000; ++tag) {
+    if (tag % 7 == 3 || tag % 11 == 5) {
+      expected.push_back(tag);
+    } else {
+      ASSERT_TRUE(erase(tag));
+    }
+  }
+  EXPECT_EQ(tags(), expected);
+}
+
+TEST_F(Vector, SequenceIsFoundAcrossNodes) {
+  for (int tag = 0; tag < 300; ++tag) append(tag);
+  for (int tag = 0; tag < 300; tag += 3) ASSERT_TRUE(erase(tag));
+  for (int tag = 0; tag < 300; ++tag) {
+    const auto hit = queue_.find_sequence(static_cast<std::uint64_t>(tag) + 1);
+    ASSERT_EQ(static_cast<bool>(hit), tag % 3 != 0) << tag;
+    EXPECT_TRUE(!hit || key_tag(queue_.at(hit).key) == tag);
+  }
+  EXPECT_FALSE(queue_.find_sequence(0));
+  EXPECT_FALSE(queue_.find_sequence(301));
+}
+
+TEST_F(Vector, EmptyAfterDrainingInAnyOrder) {
+  for (int round = 0; round < 3; ++round) {
+    for (int tag = 0; tag < 200; ++tag) append(tag);
+    for (int i = 0; i < 200; ++i) ASSERT_TRUE(erase(i * 37 % 200));
+    EXPECT_TRUE(queue_.empty());
+    EXPECT_FALSE(queue_.find_sequence(1));
+  }
+}
+
+}  // namespace
+}  // namespace tagline

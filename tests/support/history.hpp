@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "match/tagline.h"
+
+namespace tagline::test {
+
+// One call on a matcher, with everything it needs to be replayed.
+struct Operation {
+  enum class Kind {
+    post_receive,
+    arrive,
+    claim_then_append,  // post_receive by its halves
+    match_then_append,  // arrive by its halves
+    probe,
+    claim,
+    cancel_receive,
+    cancel_handle,
+    drop_context,
+    drop_source,
+  };
+  Kind kind;
+  tagline_envelope envelope;
+  std::uintptr_t cookie;  // of the receive or message, or which one to cancel
+};
+
+// The shape of a random history.
+struct Mix {
+  std::uint32_t seed = 1;
+  int operations = 2000;
+  int contexts = 2;
+  int sources = 4;
+  int tags = 4;              // tags are drawn from [-tags / 4, tags)
+  double wildcards = 0.2;    // share of receives and probes with each wildcard
+  double posted_bias = 0.5;  // share of post_receive among posts and arrivals
+  double rare = 0.15;        // share of probes, claims, cancels and drops
+};
+
+std::vector<Operation> random_history(const Mix& mix);
+
+// What a call did: its status and the cookie that came out (0 if none), then the
+// queues' lengths, so that a difference shows at the call that caused it.
+struct Outcome {
+  int status;
+  std::uintptr_t cookie;
+  tagline_envelope found;
+  std::uint64_t posted;
+  std::uint64_t unexpected;
+  std::vector<std::uintptr_t> dropped;  // by a drop, in the order reported
+};
+
+bool operator==(const Outcome& a, const Outcome& b);
+
+// Plays a history on a matcher of its own and finally lists what is left in both
+// queues, context by context, oldest first, as one more outcome per context.
+std::vector<Outcome> replay(const std::vector<Operation>& history, const tagline_options& options,
+                            int contexts);
+
+// The same by the plainest model of MPI's rules: two vectors searched front to
+// back, envelopes compared field by field. Shares no code with the library.
+std::vector<Outcome> replay_model(const std::vector<Operation>& history, int contexts);
+
+// Fails the current test at the first call where two replays differ.
+void expect_same(const std::vector<Operation>& history, const std::vector<Outcome>& expected,
+                 const std::vector<Outcome>& actual, const std::string& name);
+
+}  // namespace tagline::test
