@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "benchmarks.hpp"
+#include "library_section.hpp"
 #include "mpirun.hpp"
 #include "report.hpp"
 
@@ -87,11 +88,6 @@ std::string take_line(const std::string& line, int turn, Runner& runner) {
   return key.which + " " + key.cache + " " + std::to_string(key.depth);
 }
 
-std::string spread_cell(const Spread& spread, const char* pattern) {
-  return format(pattern, spread.median) + " (" + format(pattern, spread.low) + " .. " +
-         format(pattern, spread.high) + ")";
-}
-
 const char* time_pattern(double us) { return us < 10 ? "%.3f" : us < 100 ? "%.2f" : "%.1f"; }
 
 std::string join(const std::vector<std::string>& words) {
@@ -105,7 +101,7 @@ std::string title_of(const std::string& which, const std::string& cache) {
       {"posted", "posted receives ahead"},
       {"unexpected", "unexpected messages ahead"},
       {"any_source", "ANY_SOURCE receives ahead"},
-      {"random", "receives matched in random order"}};
+      {"random", "random order"}};
   return kTitles.at(which) + ", " + (cache == "hot" ? "hot" : "caches swept");
 }
 
@@ -300,6 +296,8 @@ int run_depth(const Context& context, Settings settings) {
 
   watch_for_interrupts();
   std::vector<Runner> runners = make_runners(context, settings);
+  LibrarySection library;
+  std::string library_reason;
   int turn = 0;  // one job of every configuration; ratios are paired within it
   const auto take_turn = [&](const std::vector<std::string>& arguments, const std::string& where) {
     for (Runner& runner : runners) {
@@ -320,6 +318,10 @@ int run_depth(const Context& context, Settings settings) {
     const std::string where = "round " + std::to_string(round + 1) + "/" + std::to_string(rounds);
     for (int i = 0; i < shallow_jobs; ++i) take_turn(shallow, where + ", depth 0");
     take_turn(deep, where);
+    if (library_reason.empty() && !interrupted()) {
+      progress(where + ", the library alone");
+      library_reason = library.take_turn(context.programs, round);
+    }
   }
   end_progress();
   if (interrupted()) {
@@ -335,16 +337,23 @@ int run_depth(const Context& context, Settings settings) {
     // UCX does not run everywhere; what the comparison is about has to.
     failed = failed || runner.configuration.name != "ucx";
   }
+  if (!library_reason.empty()) {
+    std::fprintf(stderr, "bench: the library alone is left out: %s\n", library_reason.c_str());
+    library = {};
+    failed = true;
+  }
   // A configuration that failed under way has no result that counts.
   std::erase_if(runners, [](const Runner& runner) { return !runner.reason.empty(); });
 
-  const std::vector<Record> records =
-      make_records(runners, environment("depth", context.commit), rounds);
+  const Record common = environment("depth", context.commit);
+  std::vector<Record> records = make_records(runners, common, rounds);
+  library.add_records(common, records);
   if (records.empty()) {
     std::fprintf(stderr, "bench: no configuration ran, nothing written\n");
     return 1;
   }
   print_tables(runners, settings);
+  if (!library.empty()) std::printf("%s", library.tables().c_str());
   write_records(context.output, "depth", records);
   failed = !write_plot(context.output / "depth.svg", make_plot(runners, settings)) || failed;
   std::printf("%zu records in %s/depth.json and depth.csv, plot in depth.svg\n", records.size(),

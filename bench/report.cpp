@@ -105,6 +105,11 @@ std::string format(const char* pattern, double value) {
   return text;
 }
 
+std::string spread_cell(const Spread& spread, const char* pattern) {
+  return format(pattern, spread.median) + " (" + format(pattern, spread.low) + " .. " +
+         format(pattern, spread.high) + ")";
+}
+
 std::string Table::text() const {
   std::vector<std::size_t> width(header_.size(), 0);
   const auto measure = [&](const std::vector<std::string>& cells) {
@@ -202,7 +207,7 @@ bool write_plot(const fs::path& file, const Plot& plot) {
   script << "set terminal svg size " << width << ',' << height
          << " dynamic noenhanced font 'sans-serif,13' background '#ffffff'\n"
          << "set output '" << file.string() << ".new'\n"
-         << "set encoding utf8\nset logscale xy\nset format y '%g'\n"
+         << "set logscale xy\nset format y '%g'\n"
          << "set grid xtics ytics mxtics lc '#dddddd' lw 0.5, lc '#eeeeee' lw 0.3\n"
          << "set border 3 lc '#555555'\nset tics nomirror font ',11'\nset key off\n"
          << "set xrange [" << place(*xs.begin()) / 1.6 << ':' << place(*xs.rbegin()) * 1.6 << "]\n"
@@ -219,7 +224,7 @@ bool write_plot(const fs::path& file, const Plot& plot) {
   script << "set label 1 '" << plot.title << "' at screen 0.012, screen " << 1 - 22 / height
          << " font ',16'\n";
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const double x = 0.012 + 130.0 / width * static_cast<double>(i);
+    const double x = 0.012 + 100.0 / width * static_cast<double>(i);
     const double y = 1 - 48 / height;
     script << "set arrow " << i + 1 << " from screen " << x << ",screen " << y << " to screen "
            << x + 28 / width << ",screen " << y << " nohead lw 3 lc rgb '"

@@ -33,6 +33,9 @@ Record environment(const std::string& benchmark, const std::string& commit);
 
 std::string format(const char* pattern, double value);  // one printf conversion
 
+// "median (low .. high)"
+std::string spread_cell(const Spread& spread, const char* pattern);
+
 // A table with a title, aligned to the right, the first column included.
 class Table {
  public:
