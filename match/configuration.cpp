@@ -2,7 +2,7 @@
 #include "match/configuration.hpp"
 
 #include <cstdlib>
-#include <cstring>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 
@@ -13,49 +13,95 @@ namespace tagline {
 
 namespace {
 
+struct Structure {
+  const char* name;
+  tagline_matcher* (*make)(const std::string& parameter, const simd::Kernels& kernels,
+                           const tagline_options& options);
+};
+
 template <class Queue>
 constexpr Structure structure_of() {
   return {Queue::kName,
-          [](const simd::Kernels& kernels, std::size_t pool_bytes,
-             std::uint64_t first_handle) -> tagline_matcher* {
-            return new QueueMatcher<Queue>(kernels, pool_bytes, first_handle);
+          [](const std::string& parameter, const simd::Kernels& kernels,
+             const tagline_options& options) -> tagline_matcher* {
+            return new QueueMatcher<Queue>(Queue::Parameters::parse(parameter), kernels,
+                                           options.pool_bytes, options.first_handle);
           }};
 }
 
 constexpr Structure kStructures[] = {structure_of<VectorQueue>(), structure_of<LinearQueue>()};
 
-const char* name_of(const Structure& structure) { return structure.name; }
-const char* name_of(const simd::Kernels& kernels) { return kernels.isa; }
-
-// The entry of a catalogue (index -> pointer, nullptr behind the last) that the
-// environment or the option names; the first one if neither does.
-template <class Catalogue>
-auto choose(Catalogue catalogue, const char* option, const char* variable, const char* what) {
-  const char* from_environment = std::getenv(variable);
-  const bool overridden = from_environment != nullptr && *from_environment != '\0';
-  const char* wanted = overridden ? from_environment : option;
-  if (wanted == nullptr || *wanted == '\0') return catalogue(0);
-  std::string names;
-  for (unsigned i = 0; const auto* entry = catalogue(i); ++i) {
-    if (std::strcmp(name_of(*entry), wanted) == 0) return entry;
-    if (i > 0) names += ", ";
-    names += name_of(*entry);
-  }
-  std::string sentence = "unknown ";
-  sentence.append(what).append(" \"").append(wanted).append("\"");
-  if (overridden) sentence.append(" in ").append(variable);
-  throw std::invalid_argument(sentence.append(": valid here are ").append(names));
-}
-
-}  // namespace
-
 const Structure* structure(unsigned index) noexcept {
   return index < std::size(kStructures) ? &kStructures[index] : nullptr;
 }
 
-Configuration configure(const tagline_options& options) {
-  return {choose(structure, options.queue, "TAGLINE_QUEUE", "queue structure"),
-          choose(simd::available_kernels, options.isa, "TAGLINE_ISA", "instruction set")};
+const char* name_of(const Structure& structure) { return structure.name; }
+const char* name_of(const simd::Kernels& kernels) { return kernels.isa; }
+
+// What a user asked for, and where.
+struct Wish {
+  std::string text;    // empty: no wish
+  std::string origin;  // " in VARIABLE", empty if an option said so
+};
+
+Wish wish(const char* option, const char* variable) {
+  const char* from_environment = std::getenv(variable);
+  if (from_environment != nullptr && *from_environment != '\0') {
+    return {from_environment, std::string(" in ").append(variable)};
+  }
+  return {option == nullptr ? "" : option, ""};
+}
+
+// The entry of a catalogue (index -> pointer, nullptr behind the last) that has
+// the name; the first one for no name.
+template <class Catalogue>
+const auto& choose(Catalogue catalogue, const std::string& name, const Wish& wish,
+                   const char* what) {
+  if (name.empty()) return *catalogue(0);
+  std::string names;
+  for (unsigned i = 0; const auto* entry = catalogue(i); ++i) {
+    if (name == name_of(*entry)) return *entry;
+    if (i > 0) names.append(", ");
+    names.append(name_of(*entry));
+  }
+  throw std::invalid_argument(std::string("unknown ")
+                                  .append(what)
+                                  .append(" \"")
+                                  .append(name)
+                                  .append("\"")
+                                  .append(wish.origin)
+                                  .append(": valid here are ")
+                                  .append(names));
+}
+
+}  // namespace
+
+const char* structure_name(unsigned index) noexcept {
+  const Structure* entry = structure(index);
+  return entry == nullptr ? nullptr : entry->name;
+}
+
+tagline_matcher* make_matcher(const tagline_options& options) {
+  const Wish isa = wish(options.isa, "TAGLINE_ISA");
+  const simd::Kernels& kernels = choose(simd::available_kernels, isa.text, isa, "instruction set");
+
+  const Wish queue = wish(options.queue, "TAGLINE_QUEUE");
+  const std::size_t colon = queue.text.find(':');
+  const Structure& chosen =
+      choose(structure, queue.text.substr(0, colon), queue, "queue structure");
+  const std::string parameter = colon == std::string::npos ? "" : queue.text.substr(colon + 1);
+  try {
+    return chosen.make(parameter, kernels, options);
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(std::string("queue \"")
+                                    .append(queue.text)
+                                    .append("\"")
+                                    .append(queue.origin)
+                                    .append(": ")
+                                    .append(chosen.name)
+                                    .append(" ")
+                                    .append(error.what()));
+  }
 }
 
 }  // namespace tagline

@@ -1,30 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <memory>
-
 #include "match/matcher.hpp"
 
 namespace tagline {
 
-// A queue structure that a matcher can be made of.
-struct Structure {
-  const char* name;
-  tagline_matcher* (*create)(const simd::Kernels& kernels, std::size_t pool_bytes,
-                             std::uint64_t first_handle);
-};
+// A queue structure that a matcher can be made of, by index; the first one is
+// the default. nullptr behind the last.
+const char* structure_name(unsigned index) noexcept;
 
-// By index, nullptr behind the last; the first one is the default.
-const Structure* structure(unsigned index) noexcept;
-
-struct Configuration {
-  const Structure* structure = nullptr;
-  const simd::Kernels* kernels = nullptr;
-};
-
-// What the environment (TAGLINE_QUEUE, TAGLINE_ISA), else the options, else the
-// defaults ask for. Throws std::invalid_argument with a sentence that lists the
-// valid names.
-Configuration configure(const tagline_options& options);
+// A matcher of what the environment (TAGLINE_QUEUE, TAGLINE_ISA), else the
+// options, else the defaults ask for. A queue is named "structure" or
+// "structure:parameter". Throws std::invalid_argument with a sentence that lists
+// what is valid, or std::bad_alloc.
+tagline_matcher* make_matcher(const tagline_options& options);
 
 }  // namespace tagline

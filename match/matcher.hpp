@@ -6,8 +6,7 @@
 
 #include "match/envelope.hpp"
 #include "match/tagline.h"
-#include "queues/node_pool.hpp"
-#include "simd/kernels.hpp"
+#include "queues/resources.hpp"
 
 // What a host holds: the operations of tagline.h with the arguments checked.
 // One call through the table per operation; everything below it is inlined for
@@ -54,9 +53,10 @@ void set_error_message(const char* sentence) noexcept;
 template <class Queue>
 class QueueMatcher final : public tagline_matcher {
  public:
-  QueueMatcher(const simd::Kernels& kernels, std::size_t pool_bytes, std::uint64_t first_handle)
-      : kernels_(&kernels),
-        pool_(Queue::kNodeBytes, pool_bytes),
+  QueueMatcher(typename Queue::Parameters parameters, const simd::Kernels& kernels,
+               std::size_t pool_bytes, std::uint64_t first_handle)
+      : parameters_(parameters),
+        resources_(kernels, pool_bytes, Queue::node_bytes(parameters)),
         posted_(first_handle == 0 ? 1 : first_handle) {
     queue_name = Queue::kName;
     isa_name = kernels.isa;
@@ -181,13 +181,14 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   tagline_statistics statistics() const noexcept override {
-    return {posted_.statistics(), unexpected_.statistics(), pool_.reserved_bytes()};
+    return {posted_.statistics(), unexpected_.statistics(), resources_.memory.used_bytes()};
   }
 
  private:
   struct Context {
-    Context(std::uint64_t context_id, NodePool& pool, const simd::Kernels& kernels)
-        : id(context_id), posted(pool, kernels), unexpected(pool, kernels) {}
+    Context(std::uint64_t context_id, QueueResources& resources,
+            typename Queue::Parameters parameters)
+        : id(context_id), posted(resources, parameters), unexpected(resources, parameters) {}
     const std::uint64_t id;
     Queue posted;
     Queue unexpected;
@@ -246,7 +247,7 @@ class QueueMatcher final : public tagline_matcher {
 
   bool find_or_make_context(std::uint64_t id) noexcept try {
     auto& context = contexts_[id];
-    if (context == nullptr) context = std::make_unique<Context>(id, pool_, *kernels_);
+    if (context == nullptr) context = std::make_unique<Context>(id, resources_, parameters_);
     last_ = context.get();
     return true;
   } catch (const std::bad_alloc&) {
@@ -323,11 +324,11 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   Context* last_ = nullptr;
-  const simd::Kernels* kernels_;
-  NodePool pool_;
+  const typename Queue::Parameters parameters_;
+  QueueResources resources_;
   Side posted_;
   Side unexpected_{1};
-  // Destroyed before the pool that its queues return their nodes to.
+  // Destroyed before the resources that its queues return their memory to.
   std::unordered_map<std::uint64_t, std::unique_ptr<Context>> contexts_;
 };
 

@@ -40,8 +40,7 @@ tagline_status tagline_create(const tagline_options* options, tagline_matcher** 
   const tagline_options defaults = TAGLINE_OPTIONS_DEFAULT;
   const tagline_options& wanted = options != nullptr ? *options : defaults;
   try {
-    const tagline::Configuration chosen = tagline::configure(wanted);
-    *matcher = chosen.structure->create(*chosen.kernels, wanted.pool_bytes, wanted.first_handle);
+    *matcher = tagline::make_matcher(wanted);
     return TAGLINE_OK;
   } catch (const std::invalid_argument& error) {
     return invalid(error.what());
@@ -146,10 +145,7 @@ const char* tagline_matcher_isa(const tagline_matcher* matcher) {
   return matcher == nullptr ? nullptr : matcher->isa_name;
 }
 
-const char* tagline_queue_name(unsigned index) {
-  const tagline::Structure* structure = tagline::structure(index);
-  return structure == nullptr ? nullptr : structure->name;
-}
+const char* tagline_queue_name(unsigned index) { return tagline::structure_name(index); }
 
 const char* tagline_isa_name(unsigned index) {
   const tagline::simd::Kernels* kernels = tagline::simd::available_kernels(index);

@@ -6,8 +6,7 @@
 #include <new>
 
 #include "queues/match_key.hpp"
-#include "queues/node_pool.hpp"
-#include "simd/kernels.hpp"
+#include "queues/resources.hpp"
 
 namespace tagline {
 
@@ -19,6 +18,8 @@ namespace tagline {
 //
 // Every queue structure offers what this one does, with the same meaning:
 //
+//   Parameters            what stands behind the name's colon: "array:64"
+//   node_bytes(p)         size of the nodes it takes from the pool
 //   empty()               nothing to search
 //   has_room()            append needs no memory
 //   make_room()           take memory for it; false: there is none
@@ -45,14 +46,15 @@ class LinearQueue {
 
  public:
   static constexpr const char* kName = "linear";
-  static constexpr std::size_t kNodeBytes = sizeof(Entry);
+  using Parameters = NoParameters;
+  static std::size_t node_bytes(Parameters) noexcept { return sizeof(Entry); }
 
   struct Hit {
     Entry* entry = nullptr;
     explicit operator bool() const noexcept { return entry != nullptr; }
   };
 
-  LinearQueue(NodePool& pool, const simd::Kernels&) noexcept : pool_(&pool) {}
+  LinearQueue(QueueResources& resources, Parameters) noexcept : pool_(&resources.pool) {}
   LinearQueue(const LinearQueue&) = delete;
   LinearQueue& operator=(const LinearQueue&) = delete;
   ~LinearQueue() {

@@ -2,13 +2,13 @@
 #include "queues/node_pool.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <new>
 
 namespace tagline {
 
 struct alignas(kCacheLine) NodePool::Chunk {
   Chunk* next;
+  std::size_t bytes;
 };
 
 namespace {
@@ -31,29 +31,25 @@ bool NodePool::grow() noexcept {
 
 bool NodePool::add_chunk() noexcept {
   // Doubling what there is keeps the number of chunks logarithmic at first.
-  std::size_t want = std::clamp(reserved_bytes_, kFirstChunkBytes, kLargestChunkBytes);
-  want = std::min(want, limit_bytes_ - reserved_bytes_);
-  if (want < sizeof(Chunk)) return false;
-  std::size_t nodes = (want - sizeof(Chunk)) / node_bytes_;
-  if (nodes == 0) {
-    // A node larger than the first chunk still fits if the limit allows it.
-    if (limit_bytes_ - reserved_bytes_ < sizeof(Chunk) + node_bytes_) return false;
-    nodes = 1;
-  }
+  const std::size_t want = std::min(std::clamp(chunk_bytes_, kFirstChunkBytes, kLargestChunkBytes),
+                                    memory_->available_bytes());
+  // Less than that, down to one node, where the limit allows no more.
+  const std::size_t nodes =
+      want > sizeof(Chunk) ? std::max<std::size_t>(1, (want - sizeof(Chunk)) / node_bytes_) : 1;
   const std::size_t bytes = sizeof(Chunk) + nodes * node_bytes_;
-  void* memory = std::aligned_alloc(kCacheLine, bytes);
-  if (memory == nullptr) return false;
-  chunks_ = ::new (memory) Chunk{chunks_};
-  fresh_ = static_cast<std::byte*>(memory) + sizeof(Chunk);
+  void* block = memory_->allocate(bytes);
+  if (block == nullptr) return false;
+  chunks_ = ::new (block) Chunk{chunks_, bytes};
+  fresh_ = static_cast<std::byte*>(block) + sizeof(Chunk);
   fresh_end_ = fresh_ + nodes * node_bytes_;
-  reserved_bytes_ += bytes;
+  chunk_bytes_ += bytes;
   return true;
 }
 
 NodePool::~NodePool() {
   while (chunks_ != nullptr) {
     Chunk* next = chunks_->next;
-    std::free(chunks_);
+    memory_->release(chunks_, chunks_->bytes);
     chunks_ = next;
   }
 }

@@ -7,8 +7,7 @@
 #include <new>
 
 #include "queues/match_key.hpp"
-#include "queues/node_pool.hpp"
-#include "simd/kernels.hpp"
+#include "queues/resources.hpp"
 
 namespace tagline {
 
@@ -44,7 +43,8 @@ class VectorQueue {
 
  public:
   static constexpr const char* kName = "vector";
-  static constexpr std::size_t kNodeBytes = sizeof(Node);
+  using Parameters = NoParameters;
+  static std::size_t node_bytes(Parameters) noexcept { return sizeof(Node); }
 
   struct Hit {
     Node* node = nullptr;
@@ -52,8 +52,8 @@ class VectorQueue {
     explicit operator bool() const noexcept { return node != nullptr; }
   };
 
-  VectorQueue(NodePool& pool, const simd::Kernels& kernels) noexcept
-      : pool_(&pool), kernels_(&kernels) {}
+  VectorQueue(QueueResources& resources, Parameters) noexcept
+      : pool_(&resources.pool), kernels_(&resources.kernels) {}
   VectorQueue(const VectorQueue&) = delete;
   VectorQueue& operator=(const VectorQueue&) = delete;
   ~VectorQueue() {

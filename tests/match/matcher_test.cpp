@@ -307,6 +307,11 @@ TEST_F(Environment, UnknownNamesListTheValidOnes) {
   EXPECT_NE(std::string(tagline_error_message()).find("TAGLINE_ISA"), std::string::npos);
 }
 
+TEST_F(Environment, ParameterOfAStructureWithoutOneIsRefused) {
+  EXPECT_EQ(create("linear:7", nullptr), TAGLINE_INVALID);
+  EXPECT_NE(std::string(tagline_error_message()).find("takes no parameter"), std::string::npos);
+}
+
 TEST_F(Environment, NoPlaceForTheMatcherIsInvalid) {
   EXPECT_EQ(tagline_create(nullptr, nullptr), TAGLINE_INVALID);
 }

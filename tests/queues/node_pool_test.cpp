@@ -18,7 +18,8 @@ std::vector<void*> take_all(NodePool& pool, std::size_t most) {
 }
 
 TEST(NodePool, NodesAreAlignedDistinctAndWritable) {
-  NodePool pool(100, 0);
+  NodeMemory memory(0);
+  NodePool pool(memory, 100);
   const auto nodes = take_all(pool, 5000);
   ASSERT_EQ(nodes.size(), 5000u);
   EXPECT_EQ(std::set<void*>(nodes.begin(), nodes.end()).size(), nodes.size());
@@ -29,7 +30,8 @@ TEST(NodePool, NodesAreAlignedDistinctAndWritable) {
 }
 
 TEST(NodePool, ReleasedNodeIsTheNextTaken) {
-  NodePool pool(64, 0);
+  NodeMemory memory(0);
+  NodePool pool(memory, 64);
   const auto nodes = take_all(pool, 10);
   pool.release(nodes[3]);
   pool.release(nodes[7]);
@@ -39,26 +41,38 @@ TEST(NodePool, ReleasedNodeIsTheNextTaken) {
 
 TEST(NodePool, NeverExceedsItsLimit) {
   for (const std::size_t limit : {1u, 63u, 64u, 128u, 5000u, 100000u, 3000000u}) {
-    NodePool pool(1600, limit);
+    NodeMemory memory(limit);
+    NodePool pool(memory, 1600);
     const auto nodes = take_all(pool, 100000);
-    EXPECT_LE(pool.reserved_bytes(), limit);
+    EXPECT_LE(memory.used_bytes(), limit);
     EXPECT_TRUE(limit < 2000 || nodes.size() * 1600 * 2 >= limit);
     EXPECT_FALSE(pool.grow());
   }
 }
 
 TEST(NodePool, NodeLargerThanTheFirstChunk) {
-  NodePool pool(1 << 21, 0);
+  NodeMemory memory(0);
+  NodePool pool(memory, 1 << 21);
   EXPECT_EQ(take_all(pool, 3).size(), 3u);
 }
 
 TEST(NodePool, ReusesWhatWasReleased) {
-  NodePool pool(64, 0);
+  NodeMemory memory(0);
+  NodePool pool(memory, 64);
   auto nodes = take_all(pool, 1000);
-  const std::size_t reserved = pool.reserved_bytes();
+  const std::size_t reserved = memory.used_bytes();
   for (void* node : nodes) pool.release(node);
   take_all(pool, 1000);
-  EXPECT_EQ(pool.reserved_bytes(), reserved);
+  EXPECT_EQ(memory.used_bytes(), reserved);
+}
+
+TEST(NodePool, GivesEverythingBackWhenItDies) {
+  NodeMemory memory(0);
+  {
+    NodePool pool(memory, 64);
+    take_all(pool, 100000);
+  }
+  EXPECT_EQ(memory.used_bytes(), 0u);
 }
 
 }  // namespace

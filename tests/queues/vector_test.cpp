@@ -36,8 +36,8 @@ class Vector : public testing::Test {
     return depth;
   }
 
-  NodePool pool_{VectorQueue::kNodeBytes, 0};
-  VectorQueue queue_{pool_, *simd::available_kernels(0)};
+  QueueResources resources_{*simd::available_kernels(0), 0, VectorQueue::node_bytes({})};
+  VectorQueue queue_{resources_, {}};
   std::uint64_t next_ = 1;
 };
 
@@ -55,9 +55,9 @@ TEST_F(Vector, OneEntryKeptOfEachNodeMergesIntoFewNodes) {
 TEST_F(Vector, HolesOfTheNewestNodeAreRefilled) {
   for (int tag = 0; tag < 64; ++tag) append(tag);
   for (int tag = 0; tag < 64; tag += 2) ASSERT_TRUE(erase(tag));
-  const std::size_t reserved = pool_.reserved_bytes();
+  const std::size_t reserved = resources_.memory.used_bytes();
   for (int tag = 64; tag < 96; ++tag) append(tag);
-  EXPECT_EQ(pool_.reserved_bytes(), reserved);
+  EXPECT_EQ(resources_.memory.used_bytes(), reserved);
   EXPECT_EQ(depth_of(95), 64u);
 }
 

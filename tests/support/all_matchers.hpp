@@ -17,7 +17,7 @@ struct Variant {
   std::string queue;
   std::string isa;
   tagline_options options() const { return {queue.c_str(), isa.c_str(), 0, 0}; }
-  std::string name() const { return queue + "_" + isa; }
+  std::string name() const { return std::string(queue).append("_").append(isa); }
   friend void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name(); }
 };
 

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "queues/node_memory.hpp"
+#include "queues/node_pool.hpp"
+#include "simd/kernels.hpp"
+
+namespace tagline {
+
+// What the queues of one matcher share. The matcher owns it and outlives them.
+struct QueueResources {
+  QueueResources(const simd::Kernels& kernels_to_use, std::size_t limit_bytes,
+                 std::size_t node_bytes) noexcept
+      : memory(limit_bytes), pool(memory, node_bytes), kernels(kernels_to_use) {}
+
+  NodeMemory memory;
+  NodePool pool;  // nodes of the structure's node_bytes()
+  const simd::Kernels& kernels;
+};
+
+// Parameters of a structure that has none: "linear", not "linear:7".
+struct NoParameters {
+  // text: what stands behind "name:", "" if nothing does.
+  // Throws std::invalid_argument with the forms that are valid.
+  static NoParameters parse(const std::string& text) {
+    if (!text.empty()) throw std::invalid_argument("takes no parameter");
+    return {};
+  }
+};
+
+}  // namespace tagline
