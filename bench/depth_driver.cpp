@@ -370,6 +370,7 @@ void add_depth(CLI::App& app, Context& context) {
                            {"hot", "cold"}};
   CLI::App* const command = app.add_subcommand(
       "depth", "1-byte messages behind deep queues: ob1, ucx and tagline, interleaved");
+  command->footer("Every benchmark takes --quick and --output too: ./run bench --help");
   command->add_option("--rounds", settings.rounds, "jobs per configuration")
       ->check(CLI::Range(1, 1000));
   command->add_option("--pmls", settings.pmls, "configurations")

@@ -37,23 +37,34 @@ int main(int argc, char** argv) {
   app.fallthrough();
   app.add_flag("--quick", context.quick, "a rough answer within 45 s");
   app.add_option("--output", context.output, "folder for NAME.json, NAME.csv and NAME.svg")
+      ->take_last()
       ->capture_default_str();
   app.add_option("--components", context.components, "folder of mca_pml_tagline.so")
+      ->take_last()
       ->capture_default_str();
-  app.add_option("--commit", context.commit, "goes into every record")->capture_default_str();
+  app.add_option("--commit", context.commit, "goes into every record")
+      ->take_last()
+      ->capture_default_str();
   bench::add_depth(app, context);
+  const auto list = [&app](FILE* to) {
+    std::fputs("Known benchmarks:\n", to);
+    for (const CLI::App* known : app.get_subcommands({})) {
+      std::fprintf(to, "  %-14s %s\n", known->get_name().c_str(), known->get_description().c_str());
+    }
+  };
+  const std::string name = argc > 1 ? argv[1] : "";
+  if (!name.empty() && name[0] != '-' && app.get_subcommand_no_throw(name) == nullptr) {
+    std::fprintf(stderr, "bench: there is no benchmark %s\n", name.c_str());
+    list(stderr);
+    return 2;
+  }
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError&) {
+    list(stdout);
+    return 0;
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    if (code != 0) {
-      std::fputs("Known benchmarks:\n", stderr);
-      for (const CLI::App* known : app.get_subcommands({})) {
-        std::fprintf(stderr, "  %-14s %s\n", known->get_name().c_str(),
-                     known->get_description().c_str());
-      }
-    }
-    return code == 0 ? 0 : 2;
+    return app.exit(error) == 0 ? 0 : 2;
   } catch (const std::exception& error) {
     bench::end_progress();
     std::fprintf(stderr, "bench: %s\n", error.what());

@@ -75,8 +75,8 @@ struct Plain {
 class Subject {
  public:
   Subject(std::string label, std::string set, int depth)
-      : name(std::move(name)),
-        isa(std::move(isa)),
+      : name(std::move(label)),
+        isa(std::move(set)),
         requests_(static_cast<std::size_t>(depth) + 2) {}
   virtual ~Subject() = default;
   virtual void fill(bool posted) = 0;
