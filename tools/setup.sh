@@ -83,7 +83,7 @@ apt_install() {
 
 # The part of the packages that can be seen without a package manager.
 missing_commands() {
-  command -v "${CXX:-g++}" >/dev/null || echo "a C++20 compiler (g++ $minimum_gcc or newer)"
+  command -v "${CXX:-c++}" >/dev/null || echo "a C++20 compiler (g++ $minimum_gcc or newer)"
   command -v cmake >/dev/null || echo "cmake $minimum_cmake or newer"
   command -v ninja >/dev/null || echo "ninja"
   command -v "$(open_mpi_command mpicc)" >/dev/null ||
@@ -148,7 +148,7 @@ allow_root() {
 # ---- build -------------------------------------------------------------------
 
 check_tools() {
-  local compiler=${CXX:-g++} version major
+  local compiler=${CXX:-c++} version major
   command -v "$compiler" >/dev/null || die "the C++ compiler $compiler is not found" \
     "Install g++ (package g++) or set CXX to another one."
   if "$compiler" --version 2>/dev/null | grep -qi clang; then
