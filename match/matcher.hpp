@@ -188,7 +188,9 @@ class QueueMatcher final : public tagline_matcher {
   struct Context {
     Context(std::uint64_t context_id, QueueResources& resources,
             typename Queue::Parameters parameters)
-        : id(context_id), posted(resources, parameters), unexpected(resources, parameters) {}
+        : id(context_id),
+          posted(resources, parameters, QueueSide::posted),
+          unexpected(resources, parameters, QueueSide::unexpected) {}
     const std::uint64_t id;
     Queue posted;
     Queue unexpected;

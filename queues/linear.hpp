@@ -54,7 +54,7 @@ class LinearQueue {
     explicit operator bool() const noexcept { return entry != nullptr; }
   };
 
-  LinearQueue(QueueResources& resources, Parameters) noexcept : pool_(&resources.pool) {}
+  LinearQueue(QueueResources& resources, Parameters, QueueSide) noexcept : pool_(&resources.pool) {}
   LinearQueue(const LinearQueue&) = delete;
   LinearQueue& operator=(const LinearQueue&) = delete;
   ~LinearQueue() {

@@ -10,6 +10,10 @@
 
 namespace tagline {
 
+// Which of a matcher's queues a queue is. Posted entries may be wildcards and are
+// searched for messages; unexpected entries are messages, searched for receives.
+enum class QueueSide { posted, unexpected };
+
 // What the queues of one matcher share. The matcher owns it and outlives them.
 struct QueueResources {
   QueueResources(const simd::Kernels& kernels_to_use, std::size_t limit_bytes,

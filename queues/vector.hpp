@@ -52,7 +52,7 @@ class VectorQueue {
     explicit operator bool() const noexcept { return node != nullptr; }
   };
 
-  VectorQueue(QueueResources& resources, Parameters) noexcept
+  VectorQueue(QueueResources& resources, Parameters, QueueSide) noexcept
       : pool_(&resources.pool), kernels_(&resources.kernels) {}
   VectorQueue(const VectorQueue&) = delete;
   VectorQueue& operator=(const VectorQueue&) = delete;

@@ -37,7 +37,7 @@ class Vector : public testing::Test {
   }
 
   QueueResources resources_{*simd::available_kernels(0), 0, VectorQueue::node_bytes({})};
-  VectorQueue queue_{resources_, {}};
+  VectorQueue queue_{resources_, {}, QueueSide::posted};
   std::uint64_t next_ = 1;
 };
 
