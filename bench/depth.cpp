@@ -14,6 +14,8 @@
 //   posted, any_source: half a round trip of Send and Recv. As in the ping-pongs
 //     of the literature the round trip holds one search of the queue, so the
 //     figure holds half of one, and ratios between libraries err on the low side.
+//     With --queue-on both rank 0 holds a queue too, and half a hot round trip holds
+//     one whole search.
 //   unexpected: the same, but rank 1 posts its receive only once the message lies
 //     in its unexpected queue: a flag in shared memory, set after the send has
 //     returned, tells it so. Were the receive posted earlier, its search would
@@ -63,13 +65,16 @@ struct Options {
   std::vector<int> depths{0, 1, 16, 64, 256, 1024, 4096, 16384};
   double budget_ms = 40;
   int cold_samples = 9;
+  bool both_hold = false;
   int bandwidth_bytes = 1 << 20;
   bool bandwidth = true;
 };
 
 // Counters that the ranks hand each other outside MPI, each on a line of its own.
 struct Shared {
-  alignas(kLine) std::atomic<std::uint64_t> sent;   // late messages whose Send has returned
+  struct alignas(kLine) {
+    std::atomic<std::uint64_t> count;               // messages whose Send has returned
+  } sent[2];                                        // by sender
   alignas(kLine) std::atomic<std::uint64_t> ready;  // turns for which rank 1 is ready
 };
 
@@ -108,9 +113,10 @@ class Bench {
   void random_order(const std::string& cache, int depth);
   void bandwidth();
 
+  bool holds_queue(int rank, const std::string& which, const std::string& cache) const;
   void send_ahead(std::size_t index);
-  void fill(const std::string& which, int depth);
-  void drain(const std::string& which, int depth);
+  void fill(const std::string& which, const std::string& cache, int depth);
+  void drain(const std::string& which, const std::string& cache, int depth);
 
   template <class RoundTrip>
   std::vector<double> round_trips(RoundTrip round_trip);
@@ -157,7 +163,8 @@ class Bench {
   MPI_Comm comm_ = MPI_COMM_WORLD;
   MPI_Comm control_ = MPI_COMM_NULL;  // keeps agreements and barriers off the measured queues
   Shared* shared_ = nullptr;
-  std::uint64_t late_ = 0;  // messages of send_and_tell() so far
+  std::uint64_t told_ = 0;  // messages of send_and_tell() so far
+  std::uint64_t late_ = 0;  // messages of wait_until_queued() so far
   std::uint64_t turn_ = 0;
   std::uint8_t next_out_ = 1;
   std::uint8_t next_in_ = 1;
@@ -233,19 +240,26 @@ void Bench::print(const char* measure, const std::string& which, const std::stri
 
 // ---- the queue ahead of the match --------------------------------------
 
-void Bench::fill(const std::string& which, int depth) {
+bool Bench::holds_queue(int rank, const std::string& which, const std::string& cache) const {
+  return rank == 1 || (options_.both_hold && cache == "hot" && which != "random");
+}
+
+void Bench::fill(const std::string& which, const std::string& cache, int depth) {
   const auto n = static_cast<std::size_t>(depth);
   requests_.assign(n, MPI_REQUEST_NULL);
   ahead_.assign(n, 0);
-  if (which == "unexpected" && rank_ == 0) {
-    for (std::size_t i = 0; i < n; ++i) send_ahead(i);
-    const std::uint8_t fence = 0;
-    MPI_Send(&fence, 1, MPI_BYTE, peer_, kFenceTag, comm_);
-  } else if (which == "unexpected") {
-    // Messages of one sender arrive in order: behind the fence all others are queued.
-    std::uint8_t fence = 0;
-    MPI_Recv(&fence, 1, MPI_BYTE, peer_, kFenceTag, comm_, MPI_STATUS_IGNORE);
-  } else if (rank_ == 1) {
+  if (which == "unexpected") {
+    if (holds_queue(peer_, which, cache)) {
+      for (std::size_t i = 0; i < n; ++i) send_ahead(i);
+      const std::uint8_t fence = 0;
+      MPI_Send(&fence, 1, MPI_BYTE, peer_, kFenceTag, comm_);
+    }
+    if (holds_queue(rank_, which, cache)) {
+      // Messages of one sender arrive in order: behind the fence all others are queued.
+      std::uint8_t fence = 0;
+      MPI_Recv(&fence, 1, MPI_BYTE, peer_, kFenceTag, comm_, MPI_STATUS_IGNORE);
+    }
+  } else if (holds_queue(rank_, which, cache)) {
     const int source = which == "any_source" ? MPI_ANY_SOURCE : peer_;
     for (std::size_t i = 0; i < n; ++i) {
       MPI_Irecv(&ahead_[i], 1, MPI_BYTE, source, kAheadTag + static_cast<int>(i), comm_,
@@ -255,12 +269,11 @@ void Bench::fill(const std::string& which, int depth) {
   barrier();
 }
 
-void Bench::drain(const std::string& which, int depth) {
-  if (rank_ == 0) {
-    if (which != "unexpected") {
-      for (int i = 0; i < depth; ++i) send_ahead(static_cast<std::size_t>(i));
-    }
-  } else {
+void Bench::drain(const std::string& which, const std::string& cache, int depth) {
+  if (which != "unexpected" && holds_queue(peer_, which, cache)) {
+    for (int i = 0; i < depth; ++i) send_ahead(static_cast<std::size_t>(i));
+  }
+  if (holds_queue(rank_, which, cache)) {
     if (which == "unexpected") {
       for (int i = 0; i < depth; ++i) {
         MPI_Recv(&ahead_[static_cast<std::size_t>(i)], 1, MPI_BYTE, peer_, kAheadTag + i, comm_,
@@ -295,13 +308,13 @@ void Bench::receive() {
 void Bench::send_and_tell() {
   send();
   // release: pairs with the acquire in wait_until_queued(); the message is on its way
-  shared_->sent.store(++late_, std::memory_order_release);
+  shared_->sent[rank_].count.store(++told_, std::memory_order_release);
 }
 
 void Bench::wait_until_queued() {
   ++late_;
   int flag = 0;
-  while (shared_->sent.load(std::memory_order_acquire) < late_) {
+  while (shared_->sent[peer_].count.load(std::memory_order_acquire) < late_) {
     MPI_Test(&never_, &flag, MPI_STATUS_IGNORE);
   }
   // The message may have landed after the last progress: this one queues it.
@@ -323,11 +336,12 @@ void Bench::ping_pong() {
 void Bench::ping_pong_unexpected() {
   if (rank_ == 0) {
     send_and_tell();
+    if (options_.both_hold) wait_until_queued();
     receive();
   } else {
     wait_until_queued();
     receive();
-    send();
+    send_and_tell();
   }
 }
 
@@ -386,7 +400,7 @@ double Bench::cold_trip(const std::string& which) {
 }
 
 void Bench::latency(const std::string& which, const std::string& cache, int depth) {
-  fill(which, depth);
+  fill(which, cache, depth);
   std::vector<double> samples;
   if (cache == "cold") {
     cold_trip(which);  // touches code and buffers for the first time
@@ -396,7 +410,7 @@ void Bench::latency(const std::string& which, const std::string& cache, int dept
   } else {
     samples = round_trips([this] { ping_pong(); });
   }
-  drain(which, depth);
+  drain(which, cache, depth);
   print("latency", which, cache, depth, 1, "samples_us", samples);
 }
 
@@ -412,7 +426,7 @@ void Bench::random_order(const std::string& cache, int depth) {
   const double begin = now_us();
   for (bool more = true; more;) {
     std::shuffle(order.begin(), order.end(), random);
-    fill("random", depth);
+    fill("random", cache, depth);
     // Cold samples are the first messages of the order; the rest follows untimed.
     const std::size_t singles = cold ? std::min(order.size(), wanted - samples.size()) : 0;
     for (std::size_t k = 0; k < singles; ++k) {
@@ -562,6 +576,10 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--cold-samples", options.cold_samples, "messages per cold point")
       ->check(CLI::Range(1, 1000));
+  app.add_option_function<std::string>(
+         "--queue-on", [&](const std::string& where) { options.both_hold = where == "both"; },
+         "who holds the queue, hot")
+      ->check(CLI::IsMember({"receiver", "both"}));
   app.add_flag("--bandwidth,!--no-bandwidth", options.bandwidth, "1 MiB bandwidth at depth 0");
   CLI11_PARSE(app, argc, argv);
 

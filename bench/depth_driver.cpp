@@ -26,6 +26,7 @@ struct Settings {
   std::vector<std::string> pmls;
   std::vector<std::string> cases;
   std::vector<std::string> caches;
+  std::string queue_on;
 };
 
 struct Key {
@@ -108,7 +109,7 @@ std::string title_of(const std::string& which, const std::string& cache) {
 // ---- reports -----------------------------------------------------------
 
 std::vector<Record> make_records(const std::vector<Runner>& runners, const Record& common,
-                                 int rounds) {
+                                 const Settings& settings, int rounds) {
   std::vector<Record> records;
   const Runner* base = nullptr;
   for (const Runner& runner : runners) {
@@ -132,6 +133,8 @@ std::vector<Record> make_records(const std::vector<Runner>& runners, const Recor
       record["measure"] = key.measure;
       record["case"] = key.which;
       record["cache"] = key.cache;
+      const bool both = settings.queue_on == "both" && key.cache == "hot" && key.which != "random";
+      record["queue_on"] = both ? "both" : "receiver";
       if (key.cache == "cold") record["cache_sweep_bytes"] = runner.sweep_bytes;
       record["depth_entries"] = key.depth;
       record["message_bytes"] = key.message_bytes;
@@ -285,6 +288,7 @@ int run_depth(const Context& context, Settings settings) {
                                       "--cases",        join(settings.cases),
                                       "--caches",       join(settings.caches),
                                       "--budget-ms",    context.quick ? "10" : "30",
+                                      "--queue-on",     settings.queue_on,
                                       "--cold-samples", context.quick ? "5" : "9"};
   // Depth 0 decides by a few percent, and a process keeps the luck of its memory
   // layout: many short jobs tell more than a long one.
@@ -346,7 +350,7 @@ int run_depth(const Context& context, Settings settings) {
   std::erase_if(runners, [](const Runner& runner) { return !runner.reason.empty(); });
 
   const Record common = environment("depth", context.commit);
-  std::vector<Record> records = make_records(runners, common, rounds);
+  std::vector<Record> records = make_records(runners, common, settings, rounds);
   library.add_records(common, records);
   if (records.empty()) {
     std::fprintf(stderr, "bench: no configuration ran, nothing written\n");
@@ -367,7 +371,8 @@ void add_depth(CLI::App& app, Context& context) {
   static Settings settings{0,
                            {"ob1", "ucx", "tagline"},
                            {"posted", "unexpected", "any_source", "random"},
-                           {"hot", "cold"}};
+                           {"hot", "cold"},
+                           "receiver"};
   CLI::App* const command = app.add_subcommand(
       "depth", "1-byte messages behind deep queues: ob1, ucx and tagline, interleaved");
   command->footer("Every benchmark takes --quick and --output too: ./run bench --help");
@@ -384,6 +389,11 @@ void add_depth(CLI::App& app, Context& context) {
   command->add_option("--caches", settings.caches, "hot, or swept before each message")
       ->delimiter(',')
       ->check(CLI::IsMember({"hot", "cold"}))
+      ->capture_default_str();
+  command
+      ->add_option("--queue-on", settings.queue_on,
+                   "receiver: half a round trip holds half a search; both: a whole one (hot)")
+      ->check(CLI::IsMember({"receiver", "both"}))
       ->capture_default_str();
   command->callback([&context] { context.exit_code = run_depth(context, settings); });
 }

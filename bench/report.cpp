@@ -82,8 +82,8 @@ void set_spread(Record& record, const std::string& prefix, const Spread& spread)
     return std::strtod(format("%.4g", value).c_str(), nullptr);
   };
   record[prefix + "_median"] = rounded(spread.median);
-  record[prefix + "_low"] = rounded(spread.low);
-  record[prefix + "_high"] = rounded(spread.high);
+  record[prefix + "_p10"] = rounded(spread.low);
+  record[prefix + "_p90"] = rounded(spread.high);
 }
 
 Record environment(const std::string& benchmark, const std::string& commit) {

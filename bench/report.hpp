@@ -25,7 +25,7 @@ struct Spread {
 };
 Spread spread_of(std::vector<double> samples);  // at least one
 
-// Sets PREFIX_median, PREFIX_low and PREFIX_high.
+// Sets PREFIX_median, PREFIX_p10 and PREFIX_p90.
 void set_spread(Record& record, const std::string& prefix, const Spread& spread);
 
 // What each record of a run starts with: benchmark, commit, time, machine.
