@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "queues/adaptive.hpp"
 #include "queues/linear.hpp"
 #include "queues/vector.hpp"
 
@@ -29,7 +30,8 @@ constexpr Structure structure_of() {
           }};
 }
 
-constexpr Structure kStructures[] = {structure_of<VectorQueue>(), structure_of<LinearQueue>()};
+constexpr Structure kStructures[] = {structure_of<AdaptiveQueue>(), structure_of<IndexedQueue>(),
+                                     structure_of<VectorQueue>(), structure_of<LinearQueue>()};
 
 const Structure* structure(unsigned index) noexcept {
   return index < std::size(kStructures) ? &kStructures[index] : nullptr;

@@ -257,7 +257,7 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   // A search that ends in a match is counted by take().
-  static auto search(const Queue& queue, const MatchKey& key, Side& side) noexcept {
+  static auto search(Queue& queue, const MatchKey& key, Side& side) noexcept {
     if (queue.empty()) return typename Queue::Hit{};
     std::uint64_t depth = 0;
     const auto hit = queue.find(key, depth);

@@ -12,6 +12,11 @@ struct Kernels {
 
   // The oldest lane, from `oldest` on along `newer`, that is live and meets the query.
   LaneHit (*find_lane)(LaneBlock* oldest, const LaneQuery& query) noexcept;
+
+  // The first i below count with (bits[i] ^ query_bits) & mask[i] & query_mask
+  // == 0, else count: keys_meet() on columns of keys.
+  std::size_t (*find_key)(const std::uint64_t* bits, const std::uint64_t* mask, std::size_t count,
+                          std::uint64_t query_bits, std::uint64_t query_mask) noexcept;
 };
 
 // The instruction sets compiled in that this processor can run, best first, by

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "simd/find_key.hpp"
 #include "simd/find_lane.hpp"
 
 namespace tagline::simd {
@@ -10,6 +11,6 @@ inline std::uint32_t lane_bits<xsimd::avx2>(
 }
 
 extern const Kernels kAvx2Kernels;
-const Kernels kAvx2Kernels = {"avx2", find_lane<xsimd::avx2>};
+const Kernels kAvx2Kernels = {"avx2", find_lane<xsimd::avx2>, find_key<xsimd::avx2>};
 
 }  // namespace tagline::simd

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "simd/find_key.hpp"
 #include "simd/find_lane.hpp"
 
 namespace tagline::simd {
@@ -10,6 +11,6 @@ inline std::uint32_t lane_bits<xsimd::avx512bw>(
 }
 
 extern const Kernels kAvx512bwKernels;
-const Kernels kAvx512bwKernels = {"avx512bw", find_lane<xsimd::avx512bw>};
+const Kernels kAvx512bwKernels = {"avx512bw", find_lane<xsimd::avx512bw>, find_key<xsimd::avx512bw>};
 
 }  // namespace tagline::simd

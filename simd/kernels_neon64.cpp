@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "simd/find_key.hpp"
 #include "simd/find_lane.hpp"
 
 namespace tagline::simd {
@@ -12,6 +13,6 @@ inline std::uint32_t lane_bits<xsimd::neon64>(
 }
 
 extern const Kernels kNeon64Kernels;
-const Kernels kNeon64Kernels = {"neon64", find_lane<xsimd::neon64>};
+const Kernels kNeon64Kernels = {"neon64", find_lane<xsimd::neon64>, find_key<xsimd::neon64>};
 
 }  // namespace tagline::simd

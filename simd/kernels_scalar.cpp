@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "simd/find_key.hpp"
 #include "simd/find_lane.hpp"
 
 namespace tagline::simd {
 
 extern const Kernels kScalarKernels;
-const Kernels kScalarKernels = {"scalar", find_lane<ScalarArch>};
+const Kernels kScalarKernels = {"scalar", find_lane<ScalarArch>, find_key<ScalarArch>};
 
 }  // namespace tagline::simd

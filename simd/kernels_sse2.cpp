@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "simd/find_key.hpp"
 #include "simd/find_lane.hpp"
 
 namespace tagline::simd {
@@ -10,6 +11,6 @@ inline std::uint32_t lane_bits<xsimd::sse2>(
 }
 
 extern const Kernels kSse2Kernels;
-const Kernels kSse2Kernels = {"sse2", find_lane<xsimd::sse2>};
+const Kernels kSse2Kernels = {"sse2", find_lane<xsimd::sse2>, find_key<xsimd::sse2>};
 
 }  // namespace tagline::simd

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "queues/key_index.hpp"
+#include "queues/window.hpp"
+
+namespace tagline {
+
+// A short queue is a window that is searched from the front; a queue that is
+// searched deeply gets an index for all but its newest entries.
+//
+//      older                                   newer
+//   [ index: any number, found by key ] [ window: in order ]
+//
+// Every entry of the index is older than every entry of the window, so a search
+// asks the index first and the window only if that has no match.
+//
+// - Entries start in the window. As long as searches end near its head, that is
+//   all there is, however long the queue: a queue that is drained in order pays
+//   for no index.
+// - A search that passes more than kNear entries starts the index: from then on
+//   searches move what they passed in the window, the oldest first and a bounded
+//   number at a time. So a queue that is searched deeply again and again soon has
+//   in its window only what came since the last search.
+// - Beyond kLargestWindow entries the oldest move to the index in any case, so
+//   no search ever compares more than that many one after the other.
+// - When the index has emptied, it is not used until the next deep search.
+//
+// `adaptive` does this. `indexed` starts the index with the first search that
+// passes anything, for measuring the index by itself.
+//
+// Guarantees: append, find and erase are O(1) expected and amortised; order is
+// kept; without memory for the index the window serves, more slowly.
+template <bool index_at_once>
+class WindowedIndex {
+ public:
+  static constexpr const char* kName = index_at_once ? "indexed" : "adaptive";
+  using Parameters = NoParameters;
+  static std::size_t node_bytes(Parameters) noexcept { return Fifo::kNodeBytes; }
+
+  struct Hit {
+    KeyIndex::Hit indexed;
+    std::size_t position = Window::kNone;  // in the window, if not indexed
+    explicit operator bool() const noexcept { return indexed || position != Window::kNone; }
+  };
+
+  WindowedIndex(QueueResources& resources, Parameters, QueueSide side) noexcept
+      : window_(resources), resources_(&resources), side_(side) {}
+
+  bool empty() const noexcept { return window_.empty() && !has_indexed(); }
+
+  bool has_room() const noexcept { return !window_.full(); }
+
+  bool make_room() noexcept {
+    if (indexing_ || window_.capacity() >= kLargestWindow) {
+      if (move_to_index(kMoves, window_.tail())) return true;
+    }
+    return window_.grow();
+  }
+
+  void append(const QueueEntry& entry) noexcept { window_.append(entry); }
+
+  Hit find(const MatchKey& key, std::uint64_t& depth) noexcept {
+    if (has_indexed()) {
+      if (const KeyIndex::Hit hit = index_->find(key, depth)) return {hit, Window::kNone};
+    }
+    const std::size_t position = window_.find(key);
+    const std::size_t end = position == Window::kNone ? window_.tail() : position;
+    const std::size_t passed = end - window_.head();
+    depth += passed + (position != Window::kNone);
+    if (passed > (indexing_ ? 0 : kNear)) [[unlikely]] {
+      indexing_ = true;
+      move_to_index(kMoves, end);
+    }
+    return {{}, position};
+  }
+
+  Hit find_exact(const MatchKey& key, const void* cookie) const noexcept {
+    const auto wanted = [&](const QueueEntry& entry) {
+      return entry.key == key && entry.cookie == cookie;
+    };
+    if (has_indexed()) {
+      if (const KeyIndex::Hit hit = index_->find_equal(key, wanted)) return {hit, Window::kNone};
+    }
+    return {{}, window_.find_if(wanted)};
+  }
+
+  Hit find_sequence(std::uint64_t sequence) const noexcept {
+    const auto wanted = [&](const QueueEntry& entry) { return entry.sequence == sequence; };
+    const std::size_t position = window_.find_if(wanted);
+    if (position != Window::kNone || !has_indexed()) return {{}, position};
+    MatchKey key;
+    bool found = false;
+    index_->for_each([&](const QueueEntry& entry) {
+      if (wanted(entry)) key = entry.key, found = true;
+    });
+    return found ? Hit{index_->find_equal(key, wanted), Window::kNone} : Hit{};
+  }
+
+  QueueEntry at(const Hit& hit) const noexcept {
+    return hit.indexed ? index_->at(hit.indexed) : window_.at(hit.position);
+  }
+
+  void erase(const Hit& hit) noexcept {
+    if (!hit.indexed) {
+      window_.erase(hit.position);
+      return;
+    }
+    index_->erase(hit.indexed);
+    if (index_->empty()) indexing_ = index_at_once;
+  }
+
+  template <class Visit>
+  void for_each(Visit visit) const {
+    if (has_indexed()) {
+      for (const QueueEntry& entry : indexed_in_order([](const QueueEntry&) { return true; })) {
+        visit(entry);
+      }
+    }
+    window_.find_if([&](const QueueEntry& entry) {
+      visit(entry);
+      return false;
+    });
+  }
+
+  template <class Predicate, class Visit>
+  std::size_t remove_if(Predicate wanted, Visit visit) {
+    std::size_t removed = 0;
+    const auto remove = [&](const QueueEntry& entry, const Hit& hit) {
+      erase(hit);
+      visit(entry);
+      ++removed;
+    };
+    if (has_indexed()) {
+      for (const QueueEntry& entry : indexed_in_order(wanted)) {
+        const auto same = [&](const QueueEntry& other) { return other.sequence == entry.sequence; };
+        remove(entry, {index_->find_equal(entry.key, same), Window::kNone});
+      }
+    }
+    // Erasing may close holes, which moves what follows: each search begins anew.
+    for (std::size_t position = window_.find_if(wanted); position != Window::kNone;
+         position = window_.find_if(wanted)) {
+      remove(window_.at(position), {{}, position});
+    }
+    return removed;
+  }
+
+ private:
+  static constexpr std::size_t kNear = index_at_once ? 0 : 4;
+  static constexpr std::size_t kMoves = 64;
+  static constexpr std::size_t kLargestWindow = 4096;
+
+  bool has_indexed() const noexcept { return index_ != nullptr && !index_->empty(); }
+
+  // Moves up to this many of the oldest entries before a position from the
+  // window to the index; false if none could be moved.
+  bool move_to_index(std::size_t entries, std::size_t before) noexcept {
+    if (index_ == nullptr) {
+      index_.reset(new (std::nothrow) KeyIndex(*resources_, side_));
+      if (index_ == nullptr) return false;
+    }
+    bool moved = false;
+    for (; entries > 0 && window_.head() < before && !window_.empty(); --entries) {
+      if (!index_->push(window_.at(window_.head()))) break;
+      window_.erase(window_.head());
+      moved = true;
+    }
+    return moved;
+  }
+
+  template <class Predicate>
+  std::vector<QueueEntry> indexed_in_order(Predicate wanted) const {
+    std::vector<QueueEntry> entries;
+    index_->for_each([&](const QueueEntry& entry) {
+      if (wanted(entry)) entries.push_back(entry);
+    });
+    std::sort(entries.begin(), entries.end(), [](const QueueEntry& a, const QueueEntry& b) {
+      return static_cast<std::int64_t>(a.sequence - b.sequence) < 0;
+    });
+    return entries;
+  }
+
+  Window window_;
+  std::unique_ptr<KeyIndex> index_;
+  bool indexing_ = index_at_once;
+  QueueResources* resources_;
+  const QueueSide side_;
+};
+
+using AdaptiveQueue = WindowedIndex<false>;
+using IndexedQueue = WindowedIndex<true>;
+
+}  // namespace tagline

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "queues/key_index.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace tagline {
+
+namespace {
+
+// A search pays for at least this much of a pass, and for no more than that: the
+// first receive of a new class among a million messages takes milliseconds.
+constexpr std::size_t kLeastPass = 64;
+constexpr std::size_t kMostPass = std::size_t{1} << 16;
+
+}  // namespace
+
+KeyIndex::KeyIndex(QueueResources& resources, QueueSide side) noexcept
+    : tables_{KeyTable(resources.memory, resources.pool),
+              KeyTable(resources.memory, resources.pool),
+              KeyTable(resources.memory, resources.pool),
+              KeyTable(resources.memory, resources.pool)},
+      side_(side),
+      resources_(&resources) {}
+
+KeyIndex::~KeyIndex() {
+  for (int c = 1; c < kClasses; ++c) drop_view(c);
+  passed_.clear(resources_->pool);
+  log_.clear(resources_->pool);
+}
+
+bool KeyIndex::push(const QueueEntry& entry) noexcept {
+  const int key_class = class_of(entry.key);
+  KeyTable& table = tables_[key_class];
+  const IndexItem item = {reinterpret_cast<std::uint64_t>(entry.cookie), entry.sequence};
+  if (!table.reserve()) return false;
+  if (side_ == QueueSide::unexpected) {
+    // The table and the log may each want a node, and reserve() saw to one.
+    table.push(entry.key.bits, item);
+    if (!resources_->pool.has_node() && !resources_->pool.grow()) {
+      table.erase(table.find(entry.key.bits), entry.sequence);
+      return false;
+    }
+    const IndexItem logged = {entry.key.bits, entry.sequence};
+    log_.push(resources_->pool, logged);
+    ++logged_;
+    for (int c = 1; c < kClasses; ++c) {
+      if (views_[c] != nullptr && views_[c]->complete && !feed(*views_[c], c, logged)) drop_view(c);
+    }
+    if (passing_ || logged_ > 2 * size_ + 1024) [[unlikely]] {
+      passing_ = true;
+      pass(4);
+    }
+  } else {
+    table.push(entry.key.bits, item);
+    if (key_class != 0) ++wild_entries_;
+  }
+  ++size_;
+  return true;
+}
+
+void KeyIndex::find_wild_entry(const MatchKey& key, Hit& best,
+                               std::uint64_t& depth) const noexcept {
+  // Negative tags are the host's own traffic: classes without a tag do not see them.
+  const int classes = key_tag(key) >= 0 ? kClasses : 2;
+  for (int c = 1; c < classes; ++c) {
+    if (tables_[c].empty()) continue;
+    const Hit hit = find_in(c, key.bits & kClassBits[c], depth);
+    if (hit && (!best || older(hit.item.sequence, best.item.sequence))) best = hit;
+  }
+}
+
+KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) const noexcept {
+  const int key_class = class_of(key);
+  View*& view = views_[key_class];
+  if (view != nullptr && view->fed) {
+    ++depth;
+    const Hit hit = front_of(*view, key.bits & kClassBits[key_class]);
+    if (hit || view->complete) return hit;
+  }
+  // Walk what no view lists: the log, and what was passed if the view is not fed.
+  std::size_t walked = 0;
+  Hit hit;
+  const auto look = [&](const IndexItem& item) {
+    ++walked;
+    if (!keys_meet(key, {item.value, kSourceMask | kTagMask})) return true;
+    KeyTable::Slot* slot = still_there(item);
+    if (slot == nullptr) return true;
+    hit = {slot, 0, slot->oldest};
+    return false;
+  };
+  if (view == nullptr || !view->fed) passed_.for_each(look);
+  if (!hit) log_.for_each(look);
+  depth += walked;
+
+  if (walked > kLeastPass / 2 && view == nullptr) {
+    view = new (std::nothrow) View(resources_->memory);
+  }
+  if (view != nullptr) {
+    passing_ = true;
+    pass(std::clamp(walked, kLeastPass, kMostPass));
+  }
+  return hit;
+}
+
+// The oldest message that a view lists under these bits and that is still there.
+KeyIndex::Hit KeyIndex::front_of(View& view, std::uint64_t bits) const noexcept {
+  while (KeyTable::Slot* listed = view.table.find(bits)) {
+    if (KeyTable::Slot* slot = still_there(listed->oldest)) {
+      return {slot, 0, slot->oldest};
+    }
+    view.table.pop(listed);
+    --view.items;
+  }
+  return {};
+}
+
+// False: no memory, or mostly items that are gone; the view is of no more use.
+bool KeyIndex::feed(View& view, int key_class, const IndexItem& item) const noexcept {
+  if ((key_class & 2) != 0 && key_tag({item.value, 0}) < 0) return true;
+  if (view.items > 4 * size_ + 1024 || !view.table.reserve()) return false;
+  view.table.push(item.value & kClassBits[key_class], item);
+  ++view.items;
+  return true;
+}
+
+void KeyIndex::drop_view(int key_class) const noexcept {
+  delete views_[key_class];
+  views_[key_class] = nullptr;
+}
+
+// Moves up to this many items from the log to what has been passed.
+void KeyIndex::pass(std::size_t items) const noexcept {
+  if (passed_.empty()) {
+    // From the beginning: whoever waits for it is fed from here on.
+    for (View* view : views_) {
+      if (view != nullptr) view->fed = true;
+    }
+  }
+  NodePool& pool = resources_->pool;
+  for (; items > 0 && !log_.empty(); --items) {
+    const IndexItem item = log_.front();
+    if (still_there(item)) {
+      if (!pool.has_node() && !pool.grow()) return;
+      passed_.push(pool, item);
+      for (int c = 1; c < kClasses; ++c) {
+        View* view = views_[c];
+        if (view != nullptr && view->fed && !view->complete && !feed(*view, c, item)) drop_view(c);
+      }
+    } else {
+      --logged_;
+    }
+    log_.pop(pool);
+  }
+  if (!log_.empty()) return;
+  log_ = passed_;
+  passed_ = {};
+  passing_ = false;
+  for (View* view : views_) {
+    if (view == nullptr) continue;
+    if (view->fed) {
+      view->complete = true;
+    } else {
+      passing_ = true;  // it came too late for this pass
+    }
+  }
+}
+
+}  // namespace tagline

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "queues/key_table.hpp"
+#include "queues/match_key.hpp"
+#include "queues/resources.hpp"
+
+namespace tagline {
+
+// Finds the oldest of any number of entries in constant time, wildcards included.
+//
+// Entries fall into four classes by what they insist on: source and tag, tag
+// only (any source), source only (any tag), nothing. Each class is a table from
+// the bits it insists on to a FIFO of entries:
+//
+//   class 0  source+tag   ->  [oldest, ...]       a message looks into all four
+//   class 1  tag          ->  [oldest, ...]       that hold anything; of the
+//   class 2  source       ->  [oldest, ...]       oldest of each, the one with the
+//   class 3  (no key)     ->  [oldest, ...]       lowest sequence number is its match
+//
+// Unexpected entries are messages, so all are in class 0, and a receive with a
+// wildcard needs another way in: a view, which lists the messages of its class
+// as (bits, sequence) under the bits that the class insists on. A view exists
+// only once a receive of its class has searched in vain among more than a few.
+// An entry that leaves by another way stays in the views until it comes to their
+// front and is found gone; a view or log of mostly such items is rebuilt.
+//
+// Views are filled from a log, the messages in the order they arrived. A pass
+// takes items off its front, drops those that are gone, and puts the others
+// behind what it has passed and into the views that want them:
+//
+//   passed_: older items, in every complete view    log_: newer items
+//
+// A search that finds nothing in its (possibly unfinished) view walks the rest
+// of the log, and then pays for a stretch of the pass in proportion.
+//
+// Guarantees: find is O(1) expected but for the walks above, each of which
+// shortens the next; push and erase are O(1) expected. Sequence numbers may wrap.
+class KeyIndex {
+ public:
+  struct Hit {
+    KeyTable::Slot* slot = nullptr;
+    int key_class = 0;
+    IndexItem item{};
+    explicit operator bool() const noexcept { return slot != nullptr; }
+  };
+
+  KeyIndex(QueueResources& resources, QueueSide side) noexcept;
+  ~KeyIndex();
+
+  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+
+  // The oldest entry that meets the key. depth grows by the entries looked at.
+  Hit find(const MatchKey& key, std::uint64_t& depth) const noexcept {
+    if (key.mask == (kSourceMask | kTagMask)) [[likely]] {
+      Hit best = find_in(0, key.bits, depth);
+      if (wild_entries_ != 0) [[unlikely]]
+        find_wild_entry(key, best, depth);
+      return best;
+    }
+    return find_by_view(key, depth);
+  }
+
+  QueueEntry at(const Hit& hit) const noexcept {
+    return entry(hit.key_class, hit.slot->key, hit.item);
+  }
+
+  void erase(const Hit& hit) noexcept {
+    KeyTable& table = tables_[hit.key_class];
+    if (hit.slot->oldest.sequence == hit.item.sequence) [[likely]] {
+      table.pop(hit.slot);
+    } else {
+      table.erase(hit.slot, hit.item.sequence);
+    }
+    --size_;
+    if (hit.key_class != 0) --wild_entries_;
+  }
+
+  // Entries come in the order of their sequence numbers. False: no memory, and
+  // nothing has changed.
+  bool push(const QueueEntry& entry) noexcept;
+
+  // The oldest entry of exactly this key, wildcards included, that the condition
+  // (on a QueueEntry) holds for. Walks the entries of the key.
+  template <class Condition>
+  Hit find_equal(const MatchKey& key, Condition condition) const noexcept {
+    const int key_class = class_of(key);
+    Hit hit;
+    KeyTable::Slot* slot = tables_[key_class].find(key.bits);
+    if (slot == nullptr) return {};
+    KeyTable::for_each_item(*slot, [&](const IndexItem& item) {
+      if (!condition(entry(key_class, slot->key, item))) return true;
+      hit = {slot, key_class, item};
+      return false;
+    });
+    return hit;
+  }
+
+  // In no order.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (int c = 0; c < kClasses; ++c) {
+      tables_[c].for_each(
+          [&](std::uint64_t bits, const IndexItem& item) { visit(entry(c, bits, item)); });
+    }
+  }
+
+ private:
+  static constexpr int kClasses = 4;
+  // The bits of a key that each class insists on, as a table key.
+  static constexpr std::array<std::uint64_t, kClasses> kClassBits = {kSourceMask | kTagMask,
+                                                                     kTagMask, kSourceMask, 0};
+  static constexpr std::array<std::uint64_t, kClasses> kClassMask = {
+      kSourceMask | kTagMask, kTagMask, kSourceMask | kTagSign, kTagSign};
+
+  // A wildcard class of messages, and the memory of its lists.
+  struct View {
+    explicit View(NodeMemory& memory) noexcept
+        : pool(memory, Fifo::kNodeBytes), table(memory, pool) {}
+    ~View() { table.abandon(); }
+    NodePool pool;
+    KeyTable table;
+    std::size_t items = 0;  // those gone included
+    bool complete = false;  // lists the log too, not only what was passed
+    bool fed = false;       // by the pass now under way, or complete
+  };
+
+  static int class_of(const MatchKey& key) noexcept {
+    return (key_any_source(key) ? 1 : 0) | (key_any_tag(key) ? 2 : 0);
+  }
+
+  static QueueEntry entry(int key_class, std::uint64_t bits, const IndexItem& item) noexcept {
+    return {{bits, kClassMask[key_class]}, reinterpret_cast<void*>(item.value), item.sequence};
+  }
+
+  Hit find_in(int key_class, std::uint64_t bits, std::uint64_t& depth) const noexcept {
+    KeyTable::Slot* slot = tables_[key_class].find(bits);
+    if (slot == nullptr) return {};
+    ++depth;
+    return {slot, key_class, slot->oldest};
+  }
+
+  void find_wild_entry(const MatchKey& key, Hit& best, std::uint64_t& depth) const noexcept;
+  Hit find_by_view(const MatchKey& key, std::uint64_t& depth) const noexcept;
+
+  static bool older(std::uint64_t a, std::uint64_t b) noexcept {
+    return static_cast<std::int64_t>(a - b) < 0;
+  }
+
+  // The slot of a message that a view or the log lists, if it has not gone. Of
+  // one key the oldest goes first, so it has gone if all that are left are newer.
+  KeyTable::Slot* still_there(const IndexItem& item) const noexcept {
+    KeyTable::Slot* slot = tables_[0].find(item.value);
+    return slot == nullptr || older(item.sequence, slot->oldest.sequence) ? nullptr : slot;
+  }
+
+  Hit front_of(View& view, std::uint64_t bits) const noexcept;
+  bool feed(View& view, int key_class, const IndexItem& item) const noexcept;
+  void drop_view(int key_class) const noexcept;
+  void pass(std::size_t items) const noexcept;
+
+  std::array<KeyTable, kClasses> tables_;
+  std::size_t size_ = 0;
+  std::size_t wild_entries_ = 0;
+
+  // Unexpected side only. Views and log change what a search costs, never what
+  // it finds, so a search may work on them.
+  const QueueSide side_;
+  QueueResources* resources_;
+  mutable std::array<View*, kClasses> views_{};
+  mutable Fifo passed_;
+  mutable Fifo log_;
+  mutable std::size_t logged_ = 0;  // items in both
+  mutable bool passing_ = false;
+};
+
+}  // namespace tagline

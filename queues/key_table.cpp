@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "queues/key_table.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace tagline {
+
+void KeyTable::push(std::uint64_t key, const IndexItem& item) noexcept {
+  if (Slot* slot = find(key)) {
+    slot->more.push(*pool_, item);
+  } else {
+    insert({key, item, {}});
+    ++size_;
+  }
+  if (old_.slots != nullptr) [[unlikely]]
+    move_some(kMovesPerCall);
+}
+
+IndexItem KeyTable::pop(Slot* slot) noexcept {
+  const IndexItem item = slot->oldest;
+  if (!slot->more.empty()) {
+    slot->oldest = slot->more.pop(*pool_);
+    return item;
+  }
+  --size_;
+  if (in_old(slot)) {
+    slot->key = kGone;
+  } else {
+    close_gap(static_cast<std::size_t>(slot - now_.slots));
+  }
+  if (old_.slots != nullptr) [[unlikely]] {
+    move_some(kMovesPerCall);
+  } else if (now_.capacity() > kLeastCapacity && size_ < limit_ / 8) [[unlikely]] {
+    start_moving(now_.capacity() / 2);  // without memory it stays as large as it is
+  }
+  return item;
+}
+
+KeyTable::Slot* KeyTable::find_in_old(std::uint64_t key) const noexcept {
+  const std::size_t from_start = (home(old_, key) - old_.start) & old_.mask;
+  for (std::size_t i = std::max(from_start, old_.moved); i <= old_.mask; ++i) {
+    Slot& slot = old_.slots[(old_.start + i) & old_.mask];
+    if (slot.oldest.sequence == 0) return nullptr;
+    if (slot.key == key) return &slot;
+  }
+  return nullptr;
+}
+
+bool KeyTable::make_room() noexcept {
+  if (!pool_->has_node() && !pool_->grow()) return false;
+  if (size_ < limit_) return true;
+  // Moving is long done when the new table is full: it grew by at least as many
+  // keys as calls were needed.
+  move_some(old_.capacity());
+  if (start_moving(now_.slots == nullptr ? kLeastCapacity : now_.capacity() * 2)) return true;
+  // No memory for a larger table: this one serves, more slowly, until it is nearly full.
+  if (now_.slots == nullptr || size_ >= now_.capacity() / 8 * 7) return false;
+  limit_ = size_ + 1;
+  return true;
+}
+
+bool KeyTable::start_moving(std::size_t capacity) noexcept {
+  auto* slots = static_cast<Slot*>(memory_->allocate_zeroed(capacity * sizeof(Slot)));
+  if (slots == nullptr) return false;
+  old_ = now_;
+  now_ = {slots, capacity - 1, 64 - static_cast<unsigned>(std::countr_zero(capacity)), 0, 0};
+  limit_ = limit_of(capacity);
+  if (old_.slots == nullptr) return true;
+  // There is an empty slot: no table is ever full.
+  while (old_.slots[old_.start].oldest.sequence != 0) ++old_.start;
+  move_some(kMovesPerCall);
+  return true;
+}
+
+void KeyTable::move_some(std::size_t slots) noexcept {
+  if (old_.slots == nullptr) return;
+  for (; slots > 0 && old_.moved <= old_.mask; --slots, ++old_.moved) {
+    Slot& slot = old_.slots[(old_.start + old_.moved) & old_.mask];
+    if (slot.oldest.sequence == 0) continue;
+    if (!is_gone(slot)) insert(slot);
+    slot.key = kGone;
+  }
+  if (old_.moved > old_.mask) release(old_);
+}
+
+KeyTable::Slot* KeyTable::insert(const Slot& content) noexcept {
+  std::size_t i = home(now_, content.key);
+  while (now_.slots[i].oldest.sequence != 0) i = (i + 1) & now_.mask;
+  now_.slots[i] = content;
+  return &now_.slots[i];
+}
+
+// Moves back whatever a search would no longer find behind the hole.
+void KeyTable::close_gap(std::size_t hole) noexcept {
+  for (std::size_t i = (hole + 1) & now_.mask;; i = (i + 1) & now_.mask) {
+    const Slot& slot = now_.slots[i];
+    if (slot.oldest.sequence == 0) break;
+    // It may move if its home is not between the hole and here.
+    const std::size_t distance = (i - home(now_, slot.key)) & now_.mask;
+    if (distance >= ((i - hole) & now_.mask)) {
+      now_.slots[hole] = slot;
+      hole = i;
+    }
+  }
+  now_.slots[hole].oldest.sequence = 0;
+}
+
+void KeyTable::release(Table& table) noexcept {
+  if (table.slots == nullptr) return;
+  memory_->release(table.slots, table.capacity() * sizeof(Slot));
+  table = {};
+}
+
+void KeyTable::clear() noexcept {
+  if (size_ > 0) {
+    for (Table* table : {&now_, &old_}) {
+      for (std::size_t i = 0; i < table->capacity(); ++i) {
+        Slot& slot = table->slots[i];
+        if (slot.oldest.sequence != 0 && !is_gone(slot)) slot.more.clear(*pool_);
+      }
+    }
+  }
+  abandon();
+}
+
+}  // namespace tagline

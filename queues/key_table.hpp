@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "queues/fifo.hpp"
+#include "queues/node_memory.hpp"
+#include "queues/node_pool.hpp"
+
+namespace tagline {
+
+// From a 64-bit key to the items that have it, oldest first.
+//
+//   slot   [ key | oldest item | further items ]     32 bytes, half a cache line
+//
+// A slot embeds the oldest item, so a key that is used once costs one line to
+// find and to take out. The table is open addressing with linear probing; a slot
+// that empties is closed by moving later ones back, so there are no tombstones.
+//
+// Growing and shrinking move a few slots per operation from the old table to the
+// new one; a key is in exactly one of them, and a search looks in both meanwhile.
+// Slots leave the old table in the order of their position, beginning behind an
+// empty slot, so what is left of a cluster is always its end: a search in the
+// old table starts where the moving has got to.
+//
+// Guarantees: find is O(1) expected and does not write; push and pop are O(1)
+// expected, growth included (no call moves more than kMovesPerCall slots).
+// Slot pointers are valid until the next push or pop.
+class KeyTable {
+ public:
+  struct Slot {
+    std::uint64_t key;
+    IndexItem oldest;
+    Fifo more;
+  };
+  static_assert(sizeof(Slot) == 32, "two slots share a line");
+
+  // pool: of nodes of Fifo::kNodeBytes.
+  KeyTable(NodeMemory& memory, NodePool& pool) noexcept : memory_(&memory), pool_(&pool) {}
+  KeyTable(const KeyTable&) = delete;
+  KeyTable& operator=(const KeyTable&) = delete;
+  ~KeyTable() { clear(); }
+
+  // Keys, not items.
+  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+
+  Slot* find(std::uint64_t key) const noexcept {
+    if (size_ == 0) return nullptr;
+    for (std::size_t i = home(now_, key);; i = (i + 1) & now_.mask) {
+      Slot& slot = now_.slots[i];
+      if (slot.oldest.sequence == 0) break;
+      if (slot.key == key) return &slot;
+    }
+    if (old_.slots != nullptr) [[unlikely]]
+      return find_in_old(key);
+    return nullptr;
+  }
+
+  // Makes push() possible; false if there is no memory for it.
+  bool reserve() noexcept {
+    if (size_ < limit_ && pool_->has_node()) [[likely]]
+      return true;
+    return make_room();
+  }
+
+  // The item becomes the newest of its key; wants reserve().
+  void push(std::uint64_t key, const IndexItem& item) noexcept;
+
+  // Takes the oldest item of a slot out; returns it.
+  IndexItem pop(Slot* slot) noexcept;
+
+  // Takes the item with this sequence number out of a slot.
+  void erase(Slot* slot, std::uint64_t sequence) noexcept {
+    if (slot->oldest.sequence == sequence) {
+      pop(slot);
+    } else {
+      slot->more.erase_if(*pool_, [&](const IndexItem& item) { return item.sequence == sequence; });
+    }
+  }
+
+  // Items of one slot, oldest first, until visit returns false.
+  template <class Visit>
+  static void for_each_item(const Slot& slot, Visit visit) {
+    if (visit(slot.oldest)) slot.more.for_each(visit);
+  }
+
+  // Every item, in no order of keys; items of one key oldest first.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const Table* table : {&now_, &old_}) {
+      for (std::size_t i = 0; i < table->capacity(); ++i) {
+        const Slot& slot = table->slots[i];
+        if (slot.oldest.sequence == 0 || is_gone(slot)) continue;
+        for_each_item(slot, [&](const IndexItem& item) {
+          visit(slot.key, item);
+          return true;
+        });
+      }
+    }
+  }
+
+  void clear() noexcept;
+
+  // As clear(), when the pool is about to give up all its nodes at once.
+  void abandon() noexcept {
+    release(now_);
+    release(old_);
+    size_ = limit_ = 0;
+  }
+
+ private:
+  struct Table {
+    Slot* slots = nullptr;
+    std::size_t mask = 0;   // capacity - 1, a power of two
+    unsigned shift = 0;     // the upper bits of a hash are the home slot
+    std::size_t start = 0;  // old table: where moving began, behind an empty slot
+    std::size_t moved = 0;  // old table: slots moved, counted from start
+    std::size_t capacity() const noexcept { return slots == nullptr ? 0 : mask + 1; }
+  };
+
+  static constexpr std::size_t kLeastCapacity = 64;
+  static constexpr unsigned kMovesPerCall = 16;
+
+  // Source and tag are spread by constants of their own: one multiplication of
+  // both together clusters when one varies and the other does not.
+  static std::size_t home(const Table& table, std::uint64_t key) noexcept {
+    const std::uint64_t source = key & 0xffffffffu;
+    const std::uint64_t tag = key >> 32;
+    return (source * 0x9e3779b97f4a7c15u + tag * 0xd1342543de82ef95u) >> table.shift;
+  }
+
+  // A slot of the old table whose key was used up or moved: it keeps its place,
+  // because searches run along it.
+  static bool is_gone(const Slot& slot) noexcept { return slot.key == kGone; }
+  // Neither a source of 2^32 - 1 nor its combination with this tag is a rank.
+  static constexpr std::uint64_t kGone = ~std::uint64_t{0};
+
+  // How many keys a table of this capacity takes before it grows: small ones
+  // stay sparse for the shortest probes, large ones are denser for the cache.
+  static std::size_t limit_of(std::size_t capacity) noexcept {
+    return capacity <= 4096 ? capacity / 8 : capacity <= 65536 ? capacity / 4 : capacity / 2;
+  }
+
+  Slot* find_in_old(std::uint64_t key) const noexcept;
+  bool in_old(const Slot* slot) const noexcept {
+    return slot >= old_.slots && slot < old_.slots + old_.capacity();
+  }
+  bool make_room() noexcept;
+  bool start_moving(std::size_t capacity) noexcept;
+  void move_some(std::size_t slots) noexcept;
+  Slot* insert(const Slot& content) noexcept;
+  void close_gap(std::size_t hole) noexcept;
+  void release(Table& table) noexcept;
+
+  Table now_;
+  std::size_t size_ = 0;
+  std::size_t limit_ = 0;  // of size_, before the table has to grow
+  Table old_;
+  NodeMemory* memory_;
+  NodePool* pool_;
+};
+
+}  // namespace tagline
