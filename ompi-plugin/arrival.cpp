@@ -30,7 +30,7 @@ StoredArrival* take_held(CommunicatorState& state, std::int32_t source, std::uin
 
 // Returns the receive that gets the message, or NULL after queueing it as unexpected. Caller
 // holds the lock. A message that is stored already is queued as it is.
-ReceiveRequest* match(CommunicatorState& state, const Arrival& arrival, StoredArrival* stored) {
+inline ReceiveRequest* match(CommunicatorState& state, const Arrival& arrival, StoredArrival* stored) {
   const EagerHeader& header = arrival.match();
   const tagline_envelope envelope = {state.context_id, header.source, header.tag};
   void* receive = nullptr;
@@ -62,16 +62,8 @@ void release_held(CommunicatorState& state, std::int32_t source) {
   }
 }
 
-inline void on_first_packet(mca_btl_base_module_t* btl, WireTag kind,
-                            const mca_btl_base_segment_t* segments, std::size_t segment_count) {
-  const Arrival arrival = {btl, kind, segments, segment_count};
-  if (segments[0].seg_len < sizeof(EagerHeader)) [[unlikely]] return;
-  handle_arrival(arrival);
-}
-
-}  // namespace
-
-void handle_arrival(const Arrival& arrival) {
+// Inlined into the callbacks, so that each knows its kind of packet.
+[[gnu::always_inline]] inline void handle(const Arrival& arrival) {
   const EagerHeader& header = arrival.match();
   ompi_communicator_t* comm = tagline_find_communicator(header.context & ~kUnordered);
   // A communicator enters Open MPI's table before it is complete.
@@ -97,9 +89,20 @@ void handle_arrival(const Arrival& arrival) {
   guard.unlock();
 
   // The BTL's buffer may be reused once the callback returns, and delivery does not need the lock.
-  if (request != nullptr) deliver(*request, arrival);
+  if (request != nullptr && !deliver_plain(*request, arrival)) deliver(*request, arrival);
   if (more) [[unlikely]] release_held(state, source);
 }
+
+[[gnu::always_inline]] inline void on_first_packet(mca_btl_base_module_t* btl, WireTag kind,
+                                                   const mca_btl_base_segment_t* segments,
+                                                   std::size_t segment_count) {
+  if (segments[0].seg_len < sizeof(EagerHeader)) [[unlikely]] return;
+  handle({btl, kind, segments, segment_count});
+}
+
+}  // namespace
+
+void handle_arrival(const Arrival& arrival) { handle(arrival); }
 
 TAGLINE_BTL_CALLBACK(tagline_on_eager) {
   on_first_packet(btl, kEager, TAGLINE_BTL_SEGMENTS(descriptor), descriptor->des_segment_count);

@@ -53,26 +53,44 @@ int post(ReceiveRequest& request) {
   return OMPI_SUCCESS;
 }
 
-// Waits, tells the result and lets go of the request.
-int conclude(ReceiveRequest& request, ompi_status_public_t* status) {
-  wait(request.ompi());
-  if (status != MPI_STATUS_IGNORE) OMPI_COPY_STATUS(status, request.ompi().req_status, false);
-  const int error = request.ompi().req_status.MPI_ERROR;
-  if (!plugin.threads && blocking_request == nullptr) {
-    unprepare(request);
-    blocking_request = &request;
-  } else {
-    ompi_request_t* handle = &request.ompi();
-    ompi_request_free(&handle);
-  }
-  return error;
-}
-
+// A request for a blocking call; NULL when the free list is exhausted.
 ReceiveRequest* take_blocking_request() {
   if (plugin.threads || blocking_request == nullptr) return allocate_receive();
   ReceiveRequest* request = blocking_request;
   blocking_request = nullptr;
   return request;
+}
+
+void return_blocking_request(ReceiveRequest& request) {
+  // The user of a blocking call holds communicator and datatype, there is nothing to release.
+  request.ompi().req_state = OMPI_REQUEST_INVALID;
+  if (!request.layout.contiguous) opal_convertor_cleanup(&request.base.req_base.req_convertor);
+  if (!plugin.threads && blocking_request == nullptr) {
+    blocking_request = &request;
+  } else {
+    opal_free_list_return(&mca_pml_base_recv_requests,
+                          reinterpret_cast<opal_free_list_item_t*>(&request));
+  }
+}
+
+// The sender's endpoint if there already is one; waiting must not open connections.
+const mca_bml_base_endpoint_t* connected(const mca_pml_base_request_t& base) {
+  if (base.req_peer == OMPI_ANY_SOURCE) return nullptr;
+  const ompi_proc_t* proc = ompi_comm_peer_lookup(base.req_comm, base.req_peer);
+  return static_cast<const mca_bml_base_endpoint_t*>(
+      proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_BML]);
+}
+
+// Waits, tells the result and lets go of the request.
+int conclude(ReceiveRequest& request, ompi_status_public_t* status) {
+  ompi_request_t& ompi = request.ompi();
+  if (!REQUEST_COMPLETE(&ompi)) wait(ompi, connected(request.base.req_base));
+  if (status != MPI_STATUS_IGNORE) OMPI_COPY_STATUS(status, ompi.req_status, false);
+  const int error = ompi.req_status.MPI_ERROR;
+  // Another thread may have completed it and not let go yet.
+  while (plugin.threads && (load(request.life) & kComponentDone) == 0) opal_progress();
+  return_blocking_request(request);
+  return error;
 }
 
 // Gives a message that a probe has taken to a request.
@@ -120,10 +138,10 @@ extern "C" int tagline_recv(void* data, std::size_t count, ompi_datatype_t* data
                             int tag, ompi_communicator_t* comm, ompi_status_public_t* status) {
   ReceiveRequest* request = take_blocking_request();
   if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
-  prepare(*request, data, count, datatype, source, tag, comm, false);
+  prepare_blocking(*request, data, count, datatype, source, tag, comm);
   const int error = post(*request);
   if (error != OMPI_SUCCESS) {
-    recycle(*request);
+    return_blocking_request(*request);
     return error;
   }
   return conclude(*request, status);
@@ -140,10 +158,9 @@ extern "C" int tagline_imrecv(void* data, std::size_t count, ompi_datatype_t* da
 
 extern "C" int tagline_mrecv(void* data, std::size_t count, ompi_datatype_t* datatype,
                              ompi_message_t** message, ompi_status_public_t* status) {
-  ReceiveRequest* request = take_blocking_request();
-  if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
-  receive_message(*request, data, count, datatype, message);
-  return conclude(*request, status);
+  ompi_request_t* handle = nullptr;
+  const int error = tagline_imrecv(data, count, datatype, message, &handle);
+  return error != OMPI_SUCCESS ? error : ompi_request_wait(&handle, status);
 }
 
 int start_persistent(ReceiveRequest& request) {

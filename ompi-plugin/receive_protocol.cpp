@@ -291,6 +291,7 @@ void deliver_long(ReceiveRequest& request, const Arrival& arrival) {
 }  // namespace
 
 void deliver(ReceiveRequest& request, const Arrival& arrival) {
+  if (deliver_plain(request, arrival)) return;
   const EagerHeader& header = arrival.match();
   ompi_status_public_t& status = request.ompi().req_status;
   status.MPI_SOURCE = header.source;

@@ -8,30 +8,6 @@
 namespace tagline::pml {
 namespace {
 
-void complete(ompi_request_t& request) {
-  if (plugin.threads) {
-    ompi_request_complete(&request, true);
-    return;
-  }
-  // One thread: nobody can start to wait between the load and the store.
-  if (request.req_complete_cb != nullptr) [[unlikely]] {
-    ompi_request_complete_fn_t callback = request.req_complete_cb;
-    request.req_complete_cb = nullptr;
-    // The callback may have freed the request, or will complete it itself.
-    if (callback(&request) != 0) return;
-  }
-  auto* waiting = const_cast<void*>(request.req_complete);
-  request.req_complete = REQUEST_COMPLETED;
-  if (waiting != REQUEST_PENDING && waiting != REQUEST_COMPLETED) {
-    wait_sync_update(static_cast<ompi_wait_sync_t*>(waiting), 1, request.req_status.MPI_ERROR);
-  }
-}
-
-template <class Request>
-void let_go(Request& request) {
-  if ((fetch_or<std::uint32_t>(request.life, kComponentDone) & kUserDone) != 0) recycle(request);
-}
-
 template <class Request>
 int free_request(ompi_request_t** handle) {
   auto* request = reinterpret_cast<Request*>(*handle);
@@ -104,11 +80,9 @@ opal_class_t receive_class = {
     reinterpret_cast<opal_destruct_t>(destruct_receive), 0, 0, nullptr, nullptr,
     sizeof(ReceiveRequest)};
 
-void prepare_base(mca_pml_base_request_t& base, const void* buffer, std::size_t count,
-                  ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm,
-                  bool persistent) {
-  OBJ_RETAIN(comm);
-  OMPI_DATATYPE_RETAIN(datatype);
+void describe(mca_pml_base_request_t& base, const void* buffer, std::size_t count,
+              ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm,
+              bool persistent) {
   OMPI_REQUEST_INIT(&base.req_ompi, persistent);
   base.req_ompi.req_mpi_object.comm = comm;
   base.req_ompi.req_status._cancelled = 0;
@@ -125,11 +99,30 @@ void prepare_base(mca_pml_base_request_t& base, const void* buffer, std::size_t 
   base.req_sequence = 0;
 }
 
+void prepare_base(mca_pml_base_request_t& base, const void* buffer, std::size_t count,
+                  ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm,
+                  bool persistent) {
+  OBJ_RETAIN(comm);
+  OMPI_DATATYPE_RETAIN(datatype);
+  describe(base, buffer, count, datatype, peer, tag, comm, persistent);
+}
+
 void unprepare_base(mca_pml_base_request_t& base) {
   OMPI_REQUEST_FINI(&base.req_ompi);
   OMPI_DATATYPE_RELEASE(base.req_datatype);
   opal_convertor_cleanup(&base.req_convertor);
   OBJ_RELEASE(base.req_comm);
+}
+
+void lay_out(ReceiveRequest& request, void* buffer, std::size_t count,
+             const ompi_datatype_t* datatype) {
+  request.layout = Layout(buffer, count, datatype);
+  // Contiguous data is copied without the convertor.
+  if (!request.layout.contiguous) {
+    opal_convertor_copy_and_prepare_for_recv(ompi_proc_local_proc->super.proc_convertor,
+                                             &datatype->super, count, buffer, 0,
+                                             &request.base.req_base.req_convertor);
+  }
 }
 
 }  // namespace
@@ -161,14 +154,14 @@ void prepare(SendRequest& request, const void* buffer, std::size_t count,
 void prepare(ReceiveRequest& request, void* buffer, std::size_t count, ompi_datatype_t* datatype,
              int peer, int tag, ompi_communicator_t* comm, bool persistent) {
   prepare_base(request.base.req_base, buffer, count, datatype, peer, tag, comm, persistent);
-  request.layout = Layout(buffer, count, datatype);
   request.life = persistent ? std::uint32_t{kComponentDone} : 0;
-  // Contiguous data is copied without the convertor.
-  if (!request.layout.contiguous) {
-    opal_convertor_copy_and_prepare_for_recv(ompi_proc_local_proc->super.proc_convertor,
-                                             &datatype->super, count, buffer, 0,
-                                             &request.base.req_base.req_convertor);
-  }
+  lay_out(request, buffer, count, datatype);
+}
+
+void prepare_blocking(ReceiveRequest& request, void* buffer, std::size_t count,
+                      ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm) {
+  describe(request.base.req_base, buffer, count, datatype, peer, tag, comm, false);
+  lay_out(request, buffer, count, datatype);
 }
 
 void unprepare(SendRequest& request) { unprepare_base(request.base.req_base); }
@@ -184,6 +177,29 @@ void recycle(ReceiveRequest& request) {
   unprepare(request);
   opal_free_list_return(&mca_pml_base_recv_requests,
                         reinterpret_cast<opal_free_list_item_t*>(&request));
+}
+
+void wait(ompi_request_t& request, const mca_bml_base_endpoint_t* endpoint) {
+  if (plugin.threads) {
+    ompi_request_wait_completion(&request);
+    return;
+  }
+  mca_btl_base_component_progress_fn_t poll = nullptr;
+  if (endpoint != nullptr) {
+    poll = endpoint->btl_eager.bml_btls[0].btl->btl_component->btl_progress;
+  }
+  if (poll == nullptr) {
+    while (!REQUEST_COMPLETE(&request)) opal_progress();
+    return;
+  }
+  constexpr unsigned kPollsPerProgress = 8;
+  for (unsigned polls = 1; !REQUEST_COMPLETE(&request); ++polls) {
+    if (polls % kPollsPerProgress == 0) {
+      opal_progress();
+    } else {
+      poll();
+    }
+  }
 }
 
 void complete_for_user(SendRequest& request) {
@@ -208,20 +224,7 @@ void finish(SendRequest& request) {
   let_go(request);
 }
 
-void finish(ReceiveRequest& request) {
-  ompi_status_public_t& status = request.ompi().req_status;
-  status._ucount = request.message_bytes;
-  if (request.message_bytes > request.layout.bytes) [[unlikely]] {
-    status.MPI_ERROR = MPI_ERR_TRUNCATE;
-    // Nobody is left to see the error in a status.
-    if ((load(request.life) & kUserDone) != 0) {
-      ompi_mpi_abort(&ompi_mpi_comm_world.comm, MPI_ERR_TRUNCATE);
-    }
-  }
-  request.base.req_base.req_pml_complete = true;
-  complete(request.ompi());
-  let_go(request);
-}
+void abort_unseen_error(int error) { ompi_mpi_abort(&ompi_mpi_comm_world.comm, error); }
 
 opal_class_t* send_request_class() { return &send_class; }
 opal_class_t* receive_request_class() { return &receive_class; }

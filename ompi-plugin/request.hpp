@@ -99,6 +99,11 @@ void prepare(SendRequest& request, const void* buffer, std::size_t count,
 void prepare(ReceiveRequest& request, void* buffer, std::size_t count, ompi_datatype_t* datatype,
              int peer, int tag, ompi_communicator_t* comm, bool persistent);
 
+// The same for a blocking call, whose user keeps datatype and communicator alive; nothing has to be
+// recycled but the convertor of a layout that is not contiguous.
+void prepare_blocking(ReceiveRequest& request, void* buffer, std::size_t count,
+                      ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm);
+
 // From Open MPI's free lists; NULL when they are exhausted.
 SendRequest* allocate_send();
 ReceiveRequest* allocate_receive();
@@ -109,13 +114,54 @@ void unprepare(ReceiveRequest& request);
 void recycle(SendRequest& request);
 void recycle(ReceiveRequest& request);
 
-// The component is done: complete the request for the user, who may free it at once. Nothing may
-// touch the request afterwards.
-void finish(SendRequest& request);
-void finish(ReceiveRequest& request);
+// Completes a request at the MPI level. The user may free it at once, but it is recycled only when
+// the component lets go of it as well.
+inline void complete(ompi_request_t& request) {
+  if (plugin.threads) [[unlikely]] {
+    ompi_request_complete(&request, true);
+    return;
+  }
+  // One thread: nobody can start to wait between the load and the store.
+  if (request.req_complete_cb != nullptr) [[unlikely]] {
+    ompi_request_complete_fn_t callback = request.req_complete_cb;
+    request.req_complete_cb = nullptr;
+    // The callback may have freed the request, or will complete it itself.
+    if (callback(&request) != 0) return;
+  }
+  auto* waiting = const_cast<void*>(request.req_complete);
+  request.req_complete = REQUEST_COMPLETED;
+  if (waiting != REQUEST_PENDING && waiting != REQUEST_COMPLETED) {
+    wait_sync_update(static_cast<ompi_wait_sync_t*>(waiting), 1, request.req_status.MPI_ERROR);
+  }
+}
 
-// MPI completion, while the component goes on with the message (buffered sends).
+// The component does not touch the request any more.
+template <class Request>
+void let_go(Request& request) {
+  if ((fetch_or<std::uint32_t>(request.life, kComponentDone) & kUserDone) != 0) recycle(request);
+}
+
+// MPI completion of a send, while the component may go on with the message (buffered sends).
 void complete_for_user(SendRequest& request);
+
+// Ends the job for the error of a request that the user has freed.
+[[gnu::cold]] void abort_unseen_error(int error);
+
+// The component is done: completes the request for the user and lets go of it. Nothing may touch
+// the request afterwards.
+void finish(SendRequest& request);
+
+inline void finish(ReceiveRequest& request) {
+  ompi_status_public_t& status = request.ompi().req_status;
+  status._ucount = request.message_bytes;
+  if (request.message_bytes > request.layout.bytes) [[unlikely]] {
+    status.MPI_ERROR = MPI_ERR_TRUNCATE;
+    if ((load(request.life) & kUserDone) != 0) abort_unseen_error(MPI_ERR_TRUNCATE);
+  }
+  request.base.req_base.req_pml_complete = true;
+  complete(request.ompi());
+  let_go(request);
+}
 
 template <class Request>
 void release(Request& request) {
@@ -129,13 +175,10 @@ void account(Request& request, std::size_t bytes) {
 }
 
 // Blocks until the request completes for the user. Makes progress.
-inline void wait(ompi_request_t& request) {
-  if (plugin.threads) {
-    ompi_request_wait_completion(&request);
-  } else {
-    while (!REQUEST_COMPLETE(&request)) opal_progress();
-  }
-}
+//
+// endpoint: the peer if it is known. If its BTL has to be polled, that is done more often than the
+// rest of Open MPI's progress loop, which costs several times as much; or NULL.
+void wait(ompi_request_t& request, const mca_bml_base_endpoint_t* endpoint);
 
 opal_class_t* send_request_class();
 opal_class_t* receive_request_class();

@@ -117,7 +117,7 @@ extern "C" int tagline_send(const void* data, std::size_t count, ompi_datatype_t
     ompi_request_t* handle = nullptr;
     const int status = tagline_isend(data, count, datatype, peer, tag, mode, comm, &handle);
     if (status != OMPI_SUCCESS) return status;
-    wait(*handle);
+    wait(*handle, nullptr);
     return ompi_request_free(&handle);
   }
   mca_bml_base_endpoint_t* endpoint = endpoint_of(comm, peer);
@@ -146,7 +146,7 @@ extern "C" int tagline_send(const void* data, std::size_t count, ompi_datatype_t
     recycle(*request);
     return status;
   }
-  wait(request->ompi());
+  wait(request->ompi(), endpoint);
   status = request->ompi().req_status.MPI_ERROR;
   if (!plugin.threads && blocking_request == nullptr) {
     unprepare(*request);
