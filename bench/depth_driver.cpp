@@ -19,6 +19,7 @@
 namespace bench {
 namespace {
 
+using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::seconds;
 
 struct Settings {
@@ -280,7 +281,7 @@ std::vector<Runner> make_runners(const Context& context, const Settings& setting
 }
 
 int run_depth(const Context& context, Settings settings) {
-  const int rounds = settings.rounds > 0 ? settings.rounds : context.quick ? 3 : 7;
+  int rounds = settings.rounds > 0 ? settings.rounds : context.quick ? 3 : 7;
   const std::string program = (context.programs / "depth").string();
   const std::string depths = context.quick ? "0,64,1024,16384" : "0,1,4,16,64,256,1024,4096,16384";
   const std::vector<std::string> deep{program,          "--no-bandwidth",
@@ -296,6 +297,7 @@ int run_depth(const Context& context, Settings settings) {
                                          "--cases", "posted",      "--caches",
                                          "hot",     "--budget-ms", context.quick ? "10" : "30"};
   const int shallow_jobs = 3;
+  const Seconds total{context.quick ? 42 : 340};
   const Seconds limit{context.quick ? 40 : 90};
 
   watch_for_interrupts();
@@ -318,13 +320,22 @@ int run_depth(const Context& context, Settings settings) {
     }
     ++turn;
   };
+  const Clock::time_point start = Clock::now();
   for (int round = 0; round < rounds; ++round) {
+    const Clock::time_point round_start = Clock::now();
     const std::string where = "round " + std::to_string(round + 1) + "/" + std::to_string(rounds);
     for (int i = 0; i < shallow_jobs; ++i) take_turn(shallow, where + ", depth 0");
     take_turn(deep, where);
     if (library_reason.empty() && !interrupted()) {
       progress(where + ", the library alone");
       library_reason = library.take_turn(context.programs, round);
+    }
+    // A slow or busy machine gets fewer rounds, not a longer wait; --rounds is obeyed.
+    const Clock::time_point end = Clock::now();
+    if (settings.rounds == 0 && round + 1 < rounds && end + (end - round_start) - start > total) {
+      rounds = round + 1;
+      end_progress();
+      std::fprintf(stderr, "bench: the machine is slow or busy, stopped after %d rounds\n", rounds);
     }
   }
   end_progress();
