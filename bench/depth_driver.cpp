@@ -333,9 +333,10 @@ int run_depth(const Context& context, Settings settings) {
     // A slow or busy machine gets fewer rounds, not a longer wait; --rounds is obeyed.
     const Clock::time_point end = Clock::now();
     if (settings.rounds == 0 && round + 1 < rounds && end + (end - round_start) - start > total) {
-      rounds = round + 1;
       end_progress();
-      std::fprintf(stderr, "bench: the machine is slow or busy, stopped after %d rounds\n", rounds);
+      std::fprintf(stderr, "bench: the machine is slow or busy, stopped after round %d of %d\n",
+                   round + 1, rounds);
+      rounds = round + 1;
     }
   }
   end_progress();
