@@ -62,7 +62,7 @@ class QueueMatcher final : public tagline_matcher {
     isa_name = kernels.isa;
   }
 
-  tagline_status post_receive(Envelope envelope, void* receive, void** message,
+  [[gnu::flatten]] tagline_status post_receive(Envelope envelope, void* receive, void** message,
                               tagline_handle* handle) noexcept override {
     Context* context = last_;
     if (!is_context(context, envelope)) [[unlikely]] {
@@ -76,7 +76,7 @@ class QueueMatcher final : public tagline_matcher {
     return append(context->posted, key, receive, posted_, handle);
   }
 
-  tagline_status arrive(Envelope envelope, void* message, void** receive) noexcept override {
+  [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message, void** receive) noexcept override {
     Context* context = last_;
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::arrive>(envelope, message, receive);
@@ -89,7 +89,7 @@ class QueueMatcher final : public tagline_matcher {
     return append(context->unexpected, key, message, unexpected_, nullptr);
   }
 
-  tagline_status claim(Envelope envelope, void** message, Envelope* found) noexcept override {
+  [[gnu::flatten]] tagline_status claim(Envelope envelope, void** message, Envelope* found) noexcept override {
     Context* context = known_context(envelope.context_id);
     if (context == nullptr) return TAGLINE_NOT_FOUND;
     const auto hit = search(context->unexpected, receive_key(envelope), unexpected_);
@@ -100,7 +100,7 @@ class QueueMatcher final : public tagline_matcher {
     return TAGLINE_MATCHED;
   }
 
-  tagline_status append_receive(Envelope envelope, void* receive,
+  [[gnu::flatten]] tagline_status append_receive(Envelope envelope, void* receive,
                                 tagline_handle* handle) noexcept override {
     Context* context = last_;
     if (!is_context(context, envelope)) [[unlikely]] {
@@ -109,7 +109,7 @@ class QueueMatcher final : public tagline_matcher {
     return append(context->posted, receive_key(envelope), receive, posted_, handle);
   }
 
-  tagline_status match_message(Envelope envelope, void** receive) noexcept override {
+  [[gnu::flatten]] tagline_status match_message(Envelope envelope, void** receive) noexcept override {
     Context* context = known_context(envelope.context_id);
     if (context == nullptr) return TAGLINE_NOT_FOUND;
     const auto hit = search(context->posted, message_key(envelope), posted_);
@@ -118,7 +118,7 @@ class QueueMatcher final : public tagline_matcher {
     return TAGLINE_MATCHED;
   }
 
-  tagline_status append_message(Envelope envelope, void* message) noexcept override {
+  [[gnu::flatten]] tagline_status append_message(Envelope envelope, void* message) noexcept override {
     Context* context = last_;
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::append_message>(envelope, message);
