@@ -41,6 +41,15 @@ namespace tagline {
 // Failures are rare and their sentence is read later, if at all.
 void set_error_message(const char* sentence) noexcept;
 
+template <class Queue>
+concept OffersFront = requires(Queue queue, MatchKey key) {
+  queue.front_meets(key);
+};
+template <class Queue>
+concept OffersTake = requires(Queue queue, MatchKey key, void** cookie) {
+  queue.take(key, cookie);
+};
+
 // The matching rules over any queue structure (see queues/linear.hpp for what
 // one offers).
 //
@@ -62,34 +71,54 @@ class QueueMatcher final : public tagline_matcher {
     isa_name = kernels.isa;
   }
 
+  // The two operations of every message: what nearly all of them do (the other
+  // queue is empty, or its oldest entry fits) is here, without a call; the rest
+  // is a call away. Flattened: key and hit stay in registers, which through
+  // memory cost more than a short search.
   [[gnu::flatten]] tagline_status post_receive(Envelope envelope, void* receive, void** message,
-                              tagline_handle* handle) noexcept override {
+                                               tagline_handle* handle) noexcept override {
     Context* context = last_;
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::post_receive>(envelope, receive, message, handle);
     }
     const MatchKey key = receive_key(envelope);
-    if (const auto hit = search(context->unexpected, key, unexpected_)) {
-      *message = take(context->unexpected, hit, unexpected_).cookie;
-      return TAGLINE_MATCHED;
+    if (!context->unexpected.empty()) {
+      if constexpr (OffersFront<Queue>) {
+        if (!context->unexpected.front_meets(key)) {
+          return search_and_post(context, key, receive, message, handle);
+        }
+        *message = take_front(context->unexpected, unexpected_);
+        return TAGLINE_MATCHED;
+      } else if (search_and_take(context->unexpected, key, unexpected_, message)) {
+        return TAGLINE_MATCHED;
+      }
     }
     return append(context->posted, key, receive, posted_, handle);
   }
 
-  [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message, void** receive) noexcept override {
+  [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
+                                         void** receive) noexcept override {
     Context* context = last_;
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::arrive>(envelope, message, receive);
     }
     const MatchKey key = message_key(envelope);
-    if (const auto hit = search(context->posted, key, posted_)) {
-      *receive = take(context->posted, hit, posted_).cookie;
-      return TAGLINE_MATCHED;
+    if (!context->posted.empty()) {
+      if constexpr (OffersFront<Queue>) {
+        if (!context->posted.front_meets(key)) {
+          return search_and_arrive(context, key.bits, message, receive);
+        }
+        *receive = take_front(context->posted, posted_);
+        return TAGLINE_MATCHED;
+      } else if (search_and_take(context->posted, key, posted_, receive)) {
+        return TAGLINE_MATCHED;
+      }
     }
     return append(context->unexpected, key, message, unexpected_, nullptr);
   }
 
-  [[gnu::flatten]] tagline_status claim(Envelope envelope, void** message, Envelope* found) noexcept override {
+  [[gnu::flatten]] tagline_status claim(Envelope envelope, void** message,
+                                        Envelope* found) noexcept override {
     Context* context = known_context(envelope.context_id);
     if (context == nullptr) return TAGLINE_NOT_FOUND;
     const auto hit = search(context->unexpected, receive_key(envelope), unexpected_);
@@ -101,7 +130,7 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   [[gnu::flatten]] tagline_status append_receive(Envelope envelope, void* receive,
-                                tagline_handle* handle) noexcept override {
+                                                 tagline_handle* handle) noexcept override {
     Context* context = last_;
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::append_receive>(envelope, receive, handle);
@@ -109,7 +138,8 @@ class QueueMatcher final : public tagline_matcher {
     return append(context->posted, receive_key(envelope), receive, posted_, handle);
   }
 
-  [[gnu::flatten]] tagline_status match_message(Envelope envelope, void** receive) noexcept override {
+  [[gnu::flatten]] tagline_status match_message(Envelope envelope,
+                                                void** receive) noexcept override {
     Context* context = known_context(envelope.context_id);
     if (context == nullptr) return TAGLINE_NOT_FOUND;
     const auto hit = search(context->posted, message_key(envelope), posted_);
@@ -118,7 +148,8 @@ class QueueMatcher final : public tagline_matcher {
     return TAGLINE_MATCHED;
   }
 
-  [[gnu::flatten]] tagline_status append_message(Envelope envelope, void* message) noexcept override {
+  [[gnu::flatten]] tagline_status append_message(Envelope envelope,
+                                                 void* message) noexcept override {
     Context* context = last_;
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::append_message>(envelope, message);
@@ -241,8 +272,8 @@ class QueueMatcher final : public tagline_matcher {
   // Finds or makes the context, then starts the operation again. Apart, so that
   // the operations themselves call nothing and keep their values in registers.
   template <auto operation, class... Arguments>
-  [[gnu::noinline]] tagline_status with_context(Envelope envelope,
-                                                Arguments... arguments) noexcept {
+  [[gnu::noinline, gnu::cold]] tagline_status with_context(Envelope envelope,
+                                                           Arguments... arguments) noexcept {
     return find_or_make_context(envelope.context_id) ? (this->*operation)(envelope, arguments...)
                                                      : no_memory();
   }
@@ -257,14 +288,60 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   // A search that ends in a match is counted by take().
-  static auto search(Queue& queue, const MatchKey& key, Side& side) noexcept {
-    if (queue.empty()) return typename Queue::Hit{};
-    std::uint64_t depth = 0;
-    const auto hit = queue.find(key, depth);
+  [[gnu::noinline, gnu::flatten]] tagline_status search_and_post(Context* context, MatchKey key,
+                                                                 void* receive, void** message,
+                                                                 tagline_handle* handle) noexcept {
+    if (search_and_take(context->unexpected, key, unexpected_, message)) return TAGLINE_MATCHED;
+    return append(context->posted, key, receive, posted_, handle);
+  }
+
+  [[gnu::noinline, gnu::flatten]] tagline_status search_and_arrive(Context* context,
+                                                                   std::uint64_t bits,
+                                                                   void* message,
+                                                                   void** receive) noexcept {
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    if (search_and_take(context->posted, key, posted_, receive)) return TAGLINE_MATCHED;
+    return append(context->unexpected, key, message, unexpected_, nullptr);
+  }
+
+  static bool search_and_take(Queue& queue, const MatchKey& key, Side& side,
+                              void** cookie) noexcept {
+    TakeResult result;
+    if constexpr (OffersTake<Queue>) {
+      result = queue.take(key, cookie);
+    } else {
+      result = find_and_take(queue, key, cookie);
+    }
+    count_search(side, result.depth);
+    if (!result.taken) {
+      ++side.other_searches;
+      return false;
+    }
+    ++side.left;
+    return true;
+  }
+
+  static void count_search(Side& side, std::uint64_t depth) noexcept {
     side.depth_sum += depth;
     if (depth > side.depth_max) [[unlikely]] {
       side.depth_max = depth;
     }
+  }
+
+  static void* take_front(Queue& queue, Side& side) noexcept {
+    void* cookie = queue.front_cookie();
+    queue.erase_front();
+    count_search(side, 1);
+    ++side.left;
+    return cookie;
+  }
+
+  // A search that ends in a match is counted by take().
+  static auto search(Queue& queue, const MatchKey& key, Side& side) noexcept {
+    if (queue.empty()) return typename Queue::Hit{};
+    std::uint64_t depth = 0;
+    const auto hit = queue.find(key, depth);
+    count_search(side, depth);
     if (!hit) ++side.other_searches;
     return hit;
   }
@@ -291,8 +368,9 @@ class QueueMatcher final : public tagline_matcher {
     return TAGLINE_QUEUED;
   }
 
-  [[gnu::noinline]] tagline_status append_to_full(Queue& queue, MatchKey key, void* cookie,
-                                                  Side& side, tagline_handle* handle) noexcept {
+  [[gnu::noinline, gnu::cold]] tagline_status append_to_full(Queue& queue, MatchKey key,
+                                                             void* cookie, Side& side,
+                                                             tagline_handle* handle) noexcept {
     return queue.make_room() ? append(queue, key, cookie, side, handle) : no_memory();
   }
 

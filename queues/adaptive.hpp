@@ -45,16 +45,49 @@ class WindowedIndex {
   using Parameters = NoParameters;
   static std::size_t node_bytes(Parameters) noexcept { return Fifo::kNodeBytes; }
 
-  struct Hit {
-    KeyIndex::Hit indexed;
-    std::size_t position = Window::kNone;  // in the window, if not indexed
-    explicit operator bool() const noexcept { return indexed || position != Window::kNone; }
+  // In the index, or at a position of the window.
+  class Hit {
+   public:
+    Hit() = default;
+    explicit Hit(KeyIndex::Hit indexed) noexcept : indexed_(indexed) {}
+    explicit Hit(std::size_t position) noexcept : indexed_(nullptr, 0, position) {}
+    explicit operator bool() const noexcept { return indexed_ || position() != Window::kNone; }
+    bool is_indexed() const noexcept { return static_cast<bool>(indexed_); }
+    KeyIndex::Hit indexed() const noexcept { return indexed_; }
+    std::size_t position() const noexcept { return indexed_.sequence(); }
+
+   private:
+    KeyIndex::Hit indexed_{nullptr, 0, Window::kNone};  // no slot: the position takes its place
   };
 
   WindowedIndex(QueueResources& resources, Parameters, QueueSide side) noexcept
       : window_(resources), resources_(&resources), side_(side) {}
 
   bool empty() const noexcept { return window_.empty() && !has_indexed(); }
+
+  // Only while there is no index: an indexed entry is not at hand.
+  bool front_meets(const MatchKey& key) const noexcept {
+    return !has_indexed() && window_.front_meets(key);
+  }
+  void* front_cookie() const noexcept { return window_.front_cookie(); }
+  void erase_front() noexcept { window_.erase_front(); }
+
+  TakeResult take(const MatchKey& key, void** cookie) noexcept {
+    std::uint64_t depth = 0;
+    if (has_indexed()) {
+      const TakeResult indexed = take_indexed(key, cookie);
+      if (indexed.taken) return indexed;
+      depth = indexed.depth;
+    }
+    const std::size_t head = window_.head();
+    const std::size_t position = window_.take_near(key, cookie);
+    if (position == Window::kNone) [[unlikely]]
+      return take_far(key, cookie, depth);
+    const std::size_t passed = position - head;
+    if (passed > (indexing_ ? 0 : kNear)) [[unlikely]]
+      start_indexing(position);
+    return {true, depth + passed + 1};
+  }
 
   bool has_room() const noexcept { return !window_.full(); }
 
@@ -69,17 +102,18 @@ class WindowedIndex {
 
   Hit find(const MatchKey& key, std::uint64_t& depth) noexcept {
     if (has_indexed()) {
-      if (const KeyIndex::Hit hit = index_->find(key, depth)) return {hit, Window::kNone};
+      const Found found = find_indexed(key);
+      depth += found.depth;
+      if (found.hit) return Hit(found.hit);
     }
     const std::size_t position = window_.find(key);
     const std::size_t end = position == Window::kNone ? window_.tail() : position;
     const std::size_t passed = end - window_.head();
     depth += passed + (position != Window::kNone);
     if (passed > (indexing_ ? 0 : kNear)) [[unlikely]] {
-      indexing_ = true;
-      move_to_index(kMoves, end);
+      start_indexing(end);
     }
-    return {{}, position};
+    return Hit(position);
   }
 
   Hit find_exact(const MatchKey& key, const void* cookie) const noexcept {
@@ -87,34 +121,33 @@ class WindowedIndex {
       return entry.key == key && entry.cookie == cookie;
     };
     if (has_indexed()) {
-      if (const KeyIndex::Hit hit = index_->find_equal(key, wanted)) return {hit, Window::kNone};
+      if (const KeyIndex::Hit hit = index_->find_equal(key, wanted)) return Hit(hit);
     }
-    return {{}, window_.find_if(wanted)};
+    return Hit(window_.find_if(wanted));
   }
 
   Hit find_sequence(std::uint64_t sequence) const noexcept {
     const auto wanted = [&](const QueueEntry& entry) { return entry.sequence == sequence; };
     const std::size_t position = window_.find_if(wanted);
-    if (position != Window::kNone || !has_indexed()) return {{}, position};
+    if (position != Window::kNone || !has_indexed()) return Hit(position);
     MatchKey key;
     bool found = false;
     index_->for_each([&](const QueueEntry& entry) {
       if (wanted(entry)) key = entry.key, found = true;
     });
-    return found ? Hit{index_->find_equal(key, wanted), Window::kNone} : Hit{};
+    return found ? Hit(index_->find_equal(key, wanted)) : Hit();
   }
 
-  QueueEntry at(const Hit& hit) const noexcept {
-    return hit.indexed ? index_->at(hit.indexed) : window_.at(hit.position);
+  QueueEntry at(Hit hit) const noexcept {
+    return hit.is_indexed() ? index_->at(hit.indexed()) : window_.at(hit.position());
   }
 
-  void erase(const Hit& hit) noexcept {
-    if (!hit.indexed) {
-      window_.erase(hit.position);
+  void erase(Hit hit) noexcept {
+    if (!hit.is_indexed()) {
+      window_.erase(hit.position());
       return;
     }
-    index_->erase(hit.indexed);
-    if (index_->empty()) indexing_ = index_at_once;
+    erase_indexed(hit.indexed());
   }
 
   template <class Visit>
@@ -133,7 +166,7 @@ class WindowedIndex {
   template <class Predicate, class Visit>
   std::size_t remove_if(Predicate wanted, Visit visit) {
     std::size_t removed = 0;
-    const auto remove = [&](const QueueEntry& entry, const Hit& hit) {
+    const auto remove = [&](const QueueEntry& entry, Hit hit) {
       erase(hit);
       visit(entry);
       ++removed;
@@ -141,13 +174,13 @@ class WindowedIndex {
     if (has_indexed()) {
       for (const QueueEntry& entry : indexed_in_order(wanted)) {
         const auto same = [&](const QueueEntry& other) { return other.sequence == entry.sequence; };
-        remove(entry, {index_->find_equal(entry.key, same), Window::kNone});
+        remove(entry, Hit(index_->find_equal(entry.key, same)));
       }
     }
     // Erasing may close holes, which moves what follows: each search begins anew.
     for (std::size_t position = window_.find_if(wanted); position != Window::kNone;
          position = window_.find_if(wanted)) {
-      remove(window_.at(position), {{}, position});
+      remove(window_.at(position), Hit(position));
     }
     return removed;
   }
@@ -158,6 +191,43 @@ class WindowedIndex {
   static constexpr std::size_t kLargestWindow = 4096;
 
   bool has_indexed() const noexcept { return index_ != nullptr && !index_->empty(); }
+
+  // The index is a call away, so that a queue without one keeps its registers.
+  struct Found {
+    KeyIndex::Hit hit;
+    std::uint64_t depth = 0;
+  };
+  [[gnu::noinline]] Found find_indexed(MatchKey key) const noexcept {
+    Found found;
+    found.hit = index_->find(key, found.depth);
+    return found;
+  }
+
+  [[gnu::noinline]] TakeResult take_indexed(MatchKey key, void** cookie) noexcept {
+    std::uint64_t depth = 0;
+    const KeyIndex::Hit hit = index_->find(key, depth);
+    if (!hit) return {false, depth};
+    *cookie = index_->at(hit).cookie;
+    erase_indexed(hit);
+    return {true, depth};
+  }
+
+  [[gnu::noinline, gnu::cold]] TakeResult take_far(MatchKey key, void** cookie,
+                                                   std::uint64_t depth) noexcept {
+    if (window_.empty()) return {false, depth};
+    const TakeResult result = find_and_take(*this, key, cookie);
+    return {result.taken, depth + result.depth};
+  }
+
+  [[gnu::noinline]] void erase_indexed(KeyIndex::Hit hit) noexcept {
+    index_->erase(hit);
+    if (index_->empty()) indexing_ = index_at_once;
+  }
+
+  [[gnu::noinline, gnu::cold]] void start_indexing(std::size_t before) noexcept {
+    indexing_ = true;
+    move_to_index(kMoves, before);
+  }
 
   // Moves up to this many of the oldest entries before a position from the
   // window to the index; false if none could be moved.

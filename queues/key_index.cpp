@@ -66,7 +66,7 @@ void KeyIndex::find_wild_entry(const MatchKey& key, Hit& best,
   for (int c = 1; c < classes; ++c) {
     if (tables_[c].empty()) continue;
     const Hit hit = find_in(c, key.bits & kClassBits[c], depth);
-    if (hit && (!best || older(hit.item.sequence, best.item.sequence))) best = hit;
+    if (hit && (!best || older(hit.sequence(), best.sequence()))) best = hit;
   }
 }
 
@@ -86,7 +86,7 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
     if (!keys_meet(key, {item.value, kSourceMask | kTagMask})) return true;
     KeyTable::Slot* slot = still_there(item);
     if (slot == nullptr) return true;
-    hit = {slot, 0, slot->oldest};
+    hit = {slot, 0, slot->oldest.sequence};
     return false;
   };
   if (view == nullptr || !view->fed) passed_.for_each(look);
@@ -107,7 +107,7 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
 KeyIndex::Hit KeyIndex::front_of(View& view, std::uint64_t bits) const noexcept {
   while (KeyTable::Slot* listed = view.table.find(bits)) {
     if (KeyTable::Slot* slot = still_there(listed->oldest)) {
-      return {slot, 0, slot->oldest};
+      return {slot, 0, slot->oldest.sequence};
     }
     view.table.pop(listed);
     --view.items;

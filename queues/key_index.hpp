@@ -42,11 +42,24 @@ namespace tagline {
 // shortens the next; push and erase are O(1) expected. Sequence numbers may wrap.
 class KeyIndex {
  public:
-  struct Hit {
-    KeyTable::Slot* slot = nullptr;
-    int key_class = 0;
-    IndexItem item{};
-    explicit operator bool() const noexcept { return slot != nullptr; }
+  // Which item of which slot. Two words, so that it travels in registers.
+  class Hit {
+   public:
+    Hit() = default;
+    Hit(KeyTable::Slot* slot, int key_class, std::uint64_t sequence) noexcept
+        : slot_and_class_(reinterpret_cast<std::uintptr_t>(slot) |
+                          static_cast<unsigned>(key_class)),
+          sequence_(sequence) {}
+    explicit operator bool() const noexcept { return slot_and_class_ != 0; }
+    KeyTable::Slot* slot() const noexcept {
+      return reinterpret_cast<KeyTable::Slot*>(slot_and_class_ & ~std::uintptr_t{3});
+    }
+    int key_class() const noexcept { return static_cast<int>(slot_and_class_ & 3); }
+    std::uint64_t sequence() const noexcept { return sequence_; }
+
+   private:
+    std::uintptr_t slot_and_class_ = 0;  // slots are aligned, the class fits below
+    std::uint64_t sequence_ = 0;
   };
 
   KeyIndex(QueueResources& resources, QueueSide side) noexcept;
@@ -66,19 +79,27 @@ class KeyIndex {
     return find_by_view(key, depth);
   }
 
-  QueueEntry at(const Hit& hit) const noexcept {
-    return entry(hit.key_class, hit.slot->key, hit.item);
+  QueueEntry at(Hit hit) const noexcept {
+    const KeyTable::Slot& slot = *hit.slot();
+    IndexItem found = slot.oldest;
+    if (found.sequence != hit.sequence()) [[unlikely]] {
+      KeyTable::for_each_item(slot, [&](const IndexItem& item) {
+        found = item;
+        return item.sequence != hit.sequence();
+      });
+    }
+    return entry(hit.key_class(), slot.key, found);
   }
 
-  void erase(const Hit& hit) noexcept {
-    KeyTable& table = tables_[hit.key_class];
-    if (hit.slot->oldest.sequence == hit.item.sequence) [[likely]] {
-      table.pop(hit.slot);
+  void erase(Hit hit) noexcept {
+    KeyTable& table = tables_[hit.key_class()];
+    if (hit.slot()->oldest.sequence == hit.sequence()) [[likely]] {
+      table.pop(hit.slot());
     } else {
-      table.erase(hit.slot, hit.item.sequence);
+      table.erase(hit.slot(), hit.sequence());
     }
     --size_;
-    if (hit.key_class != 0) --wild_entries_;
+    if (hit.key_class() != 0) --wild_entries_;
   }
 
   // Entries come in the order of their sequence numbers. False: no memory, and
@@ -95,7 +116,7 @@ class KeyIndex {
     if (slot == nullptr) return {};
     KeyTable::for_each_item(*slot, [&](const IndexItem& item) {
       if (!condition(entry(key_class, slot->key, item))) return true;
-      hit = {slot, key_class, item};
+      hit = {slot, key_class, item.sequence};
       return false;
     });
     return hit;
@@ -142,7 +163,7 @@ class KeyIndex {
     KeyTable::Slot* slot = tables_[key_class].find(bits);
     if (slot == nullptr) return {};
     ++depth;
-    return {slot, key_class, slot->oldest};
+    return {slot, key_class, slot->oldest.sequence};
   }
 
   void find_wild_entry(const MatchKey& key, Hit& best, std::uint64_t& depth) const noexcept;

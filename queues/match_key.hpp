@@ -56,4 +56,22 @@ struct QueueEntry {
   std::uint64_t sequence = 0;  // its place in the matcher's order, unique
 };
 
+// What a search that takes its match out came to. Two words, so that it travels
+// in registers.
+struct TakeResult {
+  bool taken;
+  std::uint64_t depth;  // entries looked at
+};
+
+// take() of a queue in terms of its find(), at() and erase().
+template <class Queue>
+inline TakeResult find_and_take(Queue& queue, const MatchKey& key, void** cookie) noexcept {
+  std::uint64_t depth = 0;
+  const auto hit = queue.find(key, depth);
+  if (!hit) return {false, depth};
+  *cookie = queue.at(hit).cookie;
+  queue.erase(hit);
+  return {true, depth};
+}
+
 }  // namespace tagline

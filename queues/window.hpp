@@ -42,6 +42,19 @@ class Window {
   std::size_t head() const noexcept { return head_; }
   std::size_t tail() const noexcept { return tail_; }
 
+  // These want !empty().
+  bool front_meets(const MatchKey& key) const noexcept {
+    const std::size_t i = head_ & wrap_;
+    return ((bits_[i] ^ key.bits) & mask_[i] & key.mask) == 0;
+  }
+  void* front_cookie() const noexcept { return payload_[head_ & wrap_].cookie; }
+  void erase_front() noexcept {
+    ++head_;
+    if (holes_ != 0) [[unlikely]] {
+      trim();
+    }
+  }
+
   // Wants !full().
   void append(const QueueEntry& entry) noexcept {
     const std::size_t i = tail_++ & wrap_;
@@ -60,24 +73,34 @@ class Window {
     return near == tail_ ? kNone : find_beyond(key, near);
   }
 
+  // Takes the match out if it is among the oldest kInline entries, and gives its
+  // former position or kNone.
+  std::size_t take_near(const MatchKey& key, void** cookie) noexcept {
+    const std::size_t near = std::min(tail_, head_ + kInline);
+    for (std::size_t position = head_; position != near; ++position) {
+      const std::size_t i = position & wrap_;
+      if (((bits_[i] ^ key.bits) & mask_[i] & key.mask) != 0) continue;
+      *cookie = payload_[i].cookie;
+      erase(position);
+      return position;
+    }
+    return kNone;
+  }
+
   QueueEntry at(std::size_t position) const noexcept {
     const std::size_t i = position & wrap_;
     return {{bits_[i], mask_[i]}, payload_[i].cookie, payload_[i].sequence};
   }
 
   void erase(std::size_t position) noexcept {
-    if (position == head_) {
-      ++head_;
-      if (holes_ != 0) [[unlikely]]
-        trim();
+    if (position == head_) [[likely]] {
+      erase_front();
     } else if (position + 1 == tail_) {
       --tail_;
       if (holes_ != 0) [[unlikely]]
         trim();
     } else {
-      bits_[position & wrap_] = kHoleBits;
-      mask_[position & wrap_] = ~std::uint64_t{0};
-      if (++holes_ > (tail_ - head_) / 2) close_holes();
+      make_hole(position);
     }
   }
 
@@ -105,7 +128,14 @@ class Window {
   static constexpr std::uint64_t kHoleBits = key_bits(-1, INT32_MIN);
   bool is_hole(std::size_t position) const noexcept { return bits_[position & wrap_] == kHoleBits; }
 
-  std::size_t find_beyond(const MatchKey& key, std::size_t from) const noexcept {
+  [[gnu::noinline, gnu::cold]] void make_hole(std::size_t position) noexcept {
+    bits_[position & wrap_] = kHoleBits;
+    mask_[position & wrap_] = ~std::uint64_t{0};
+    if (++holes_ > (tail_ - head_) / 2) close_holes();
+  }
+
+  [[gnu::noinline, gnu::cold]] std::size_t find_beyond(const MatchKey& key,
+                                                       std::size_t from) const noexcept {
     while (from != tail_) {
       // Up to the end of the window or of the ring, whichever comes first.
       const std::size_t i = from & wrap_;
@@ -118,7 +148,7 @@ class Window {
     return kNone;
   }
 
-  void trim() noexcept {
+  [[gnu::noinline, gnu::cold]] void trim() noexcept {
     for (; head_ != tail_ && is_hole(head_); ++head_) --holes_;
     for (; head_ != tail_ && is_hole(tail_ - 1); --tail_) --holes_;
   }
