@@ -227,6 +227,10 @@ extern "C" int tagline_component_register(void) {
   add_parameter("recv_pipeline_depth",
                 "Remote writes into one receive buffer that are asked for at once, per link",
                 MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.receive_pipeline_depth);
+  add_parameter("send_inline_limit",
+                "Bytes up to which a message is handed to the BTL at once, without a request, if "
+                "the BTL can do that and its eager limit allows it",
+                MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.send_inline_limit);
   add_parameter("unexpected_inline",
                 "Bytes, header included, up to which an unexpected message is stored in its list "
                 "element; longer ones are allocated one by one",

@@ -21,6 +21,7 @@ struct Parameters {
   unsigned send_pipeline_depth = 4;
   unsigned receive_pipeline_depth = 4;
   unsigned unexpected_inline = 128;
+  unsigned send_inline_limit = 4096;
 };
 
 struct Plugin {

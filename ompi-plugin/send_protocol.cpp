@@ -196,7 +196,8 @@ bool send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& header,
                  const Layout& layout, const ompi_datatype_t* datatype, std::size_t count) {
   mca_bml_base_btl_t* link = mca_bml_base_btl_array_get_next(&endpoint->btl_eager);
   mca_btl_base_module_t* btl = link->btl;
-  if (btl->btl_sendi == nullptr || sizeof(header) + layout.bytes > btl->btl_eager_limit) {
+  if (btl->btl_sendi == nullptr || layout.bytes > plugin.parameters.send_inline_limit ||
+      sizeof(header) + layout.bytes > btl->btl_eager_limit) {
     return false;
   }
   opal_convertor_t convertor;
