@@ -1,18 +1,38 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "simd/find_fingerprint.hpp"
 #include "simd/find_key.hpp"
 #include "simd/find_lane.hpp"
 
 namespace tagline::simd {
 
+// Each lane keeps its own bit of the comparison; the lanes then add up to the mask.
 template <>
-inline std::uint32_t lane_bits<xsimd::neon64>(
+inline std::uint64_t lane_bits<xsimd::neon64, std::int32_t>(
     const xsimd::batch_bool<std::int32_t, xsimd::neon64>& lanes) noexcept {
-  // Each lane keeps its own bit of the comparison; the lanes then add up to the mask.
   const uint32x4_t bit = {1, 2, 4, 8};
   return vaddvq_u32(vandq_u32(lanes, bit));
 }
+template <>
+inline std::uint64_t lane_bits<xsimd::neon64, std::int16_t>(
+    const xsimd::batch_bool<std::int16_t, xsimd::neon64>& lanes) noexcept {
+  const uint16x8_t bit = {1, 2, 4, 8, 16, 32, 64, 128};
+  return vaddvq_u16(vandq_u16(lanes, bit));
+}
+template <>
+inline std::uint64_t lane_bits<xsimd::neon64, std::int8_t>(
+    const xsimd::batch_bool<std::int8_t, xsimd::neon64>& lanes) noexcept {
+  const uint8x16_t bit = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+  const uint8x16_t bits = vandq_u8(lanes, bit);
+  return static_cast<std::uint64_t>(vaddv_u8(vget_low_u8(bits))) |
+         static_cast<std::uint64_t>(vaddv_u8(vget_high_u8(bits))) << 8;
+}
 
 extern const Kernels kNeon64Kernels;
-const Kernels kNeon64Kernels = {"neon64", find_lane<xsimd::neon64>, find_key<xsimd::neon64>};
+const Kernels kNeon64Kernels = {"neon64",
+                                find_lane<xsimd::neon64>,
+                                find_key<xsimd::neon64>,
+                                find_fingerprint<xsimd::neon64, std::uint8_t>,
+                                find_fingerprint<xsimd::neon64, std::uint16_t>,
+                                find_fingerprint<xsimd::neon64, std::uint32_t>};
 
 }  // namespace tagline::simd

@@ -7,34 +7,51 @@
 
 namespace tagline::simd {
 
-inline constexpr int kColumnLanes = 16;  // lanes of one column: one 64-byte line of int32
-inline constexpr int kColumns = 4;       // columns of one block
-inline constexpr int kLanes = kColumns * kColumnLanes;
-using LaneMask = std::uint64_t;  // bit i: lane i
-static_assert(kLanes == 64, "a LaneMask covers one block");
+inline constexpr int kColumnLanes = 16;  // int32 lanes of one 64-byte line
+inline constexpr int kGroupLanes = 64;   // lanes that one mask covers
+inline constexpr int kGroups = 4;
+inline constexpr int kLanes = kGroups * kGroupLanes;
+using LaneMask = std::uint64_t;  // bit i: lane i of a group
 
-// Up to 64 entries of one queue as kernels see them: four columns of 16 lanes
-// for sources, four for tags, and what a wildcard needs as masks beside them.
+// What a wildcard needs, as masks beside the columns.
+struct LaneGroup {
+  LaneMask live;          // lane holds an entry
+  LaneMask any_source;    // lane insists on no source
+  LaneMask any_tag;       // lane insists on no tag, only on tag >= 0
+  LaneMask negative_tag;  // lane's tag is negative, so no tag wildcard may take it
+};
+
+// Up to 256 entries of one queue as kernels see them: a column of sources and one
+// of tags, in four groups.
 //
-//   line 0     links and masks
-//   line 1-4   source   16 lanes a line
-//   line 5-8   tag      16 lanes a line
+//   line 0       link, counts and the masks of the first group
+//   line 1-2     masks of the other groups
+//   line 3-18    source   16 lanes a line
+//   line 19-34   tag      16 lanes a line
+//
+// So few entries are found with three lines, and of many the columns are long
+// enough that following a link costs nothing beside comparing them.
 //
 // Invariant: lanes fill upwards and blocks are linked oldest first, so the
-// lowest set bit of the first block with a hit is the oldest entry that fits.
+// lowest hit of the first block with a hit is the oldest entry that fits.
 struct alignas(64) LaneBlock {
   LaneBlock* newer;
-  LaneBlock* older;
-  LaneMask live;        // lane holds an entry
-  LaneMask any_source;  // lane insists on no source
-  LaneMask any_tag;     // lane insists on no tag, only on tag >= 0
-  LaneMask user_tag;    // lane's tag is >= 0, so a tag wildcard may take it
-  std::uint32_t used;   // lanes handed out, 0..64; live ones lie below
+  std::uint32_t first;  // live lanes lie in [first, used); first is live if any is
+  std::uint32_t used;   // lanes handed out
   std::uint32_t count;  // live lanes
+  LaneGroup group[kGroups];
   alignas(64) std::int32_t source[kLanes];
   alignas(64) std::int32_t tag[kLanes];
 };
-static_assert(offsetof(LaneBlock, source) == 64, "links and masks are one line");
+static_assert(offsetof(LaneBlock, group) + sizeof(LaneGroup) <= 64,
+              "the first group's masks share the line of the link");
+
+// A lane block with a short fingerprint of each lane's source and tag beside it.
+// A wildcard lane has the fingerprint of what it does insist on.
+template <class Word>
+struct FingerprintBlock : LaneBlock {
+  alignas(64) Word fingerprint[kLanes];
+};
 
 // What a search looks for. Masks are all or nothing: they hold for every lane.
 struct LaneQuery {
@@ -42,22 +59,39 @@ struct LaneQuery {
   std::int32_t tag;
   LaneMask any_source;
   LaneMask any_tag;
-  LaneMask user_tag;
+  LaneMask user_tag;  // tag is >= 0, so a lane with any tag may take it
 };
 
-// Where the oldest fitting entry lies; block is nullptr if there is none.
+// The same for fingerprints. A query has no wildcards: half a key has no fingerprint.
+template <class Word>
+struct FingerprintQuery {
+  LaneQuery key;
+  Word both;         // of source and tag: what an exact lane has
+  Word source_only;  // what a lane with any tag has
+  Word tag_only;     // what a lane with any source has
+};
+
+inline constexpr int kNoLane = -1;
+
+// Where the oldest fitting entry lies: a lane of the block behind `older`, or of
+// the first block searched. Two registers; lane is kNoLane if there is none.
 struct LaneHit {
-  LaneBlock* block;
-  int lane;
-  std::uint32_t blocks_passed;  // whole blocks searched in vain
+  LaneBlock* older = nullptr;
+  int lane = kNoLane;
 };
 
-// Lanes of a block that meet the query by wildcards alone, for either half.
-inline LaneMask source_is_open(const LaneBlock& block, const LaneQuery& query) noexcept {
-  return block.any_source | query.any_source;
+// What a search adds up.
+struct LaneCounts {
+  std::uint64_t lanes = 0;            // searched
+  std::uint64_t false_positives = 0;  // equal fingerprints of unequal keys
+};
+
+// Lanes of a group that meet the query by wildcards alone, for either half.
+inline LaneMask source_is_open(const LaneGroup& group, const LaneQuery& query) noexcept {
+  return group.any_source | query.any_source;
 }
-inline LaneMask tag_is_open(const LaneBlock& block, const LaneQuery& query) noexcept {
-  return (block.any_tag & query.user_tag) | (query.any_tag & block.user_tag);
+inline LaneMask tag_is_open(const LaneGroup& group, const LaneQuery& query) noexcept {
+  return (group.any_tag & query.user_tag) | (query.any_tag & ~group.negative_tag);
 }
 
 }  // namespace tagline::simd

@@ -25,6 +25,14 @@ class Vector : public testing::Test {
     queue_.erase(hit);
     return true;
   }
+  bool erase_any_source(int tag) {
+    std::uint64_t depth = 0;
+    const auto hit = queue_.find({key_bits(7, tag), kSourceMask | kTagMask}, depth);
+    if (!hit) return false;
+    EXPECT_TRUE(key_any_source(queue_.at(hit).key));
+    queue_.erase(hit);
+    return true;
+  }
   std::vector<int> tags() const {
     std::vector<int> all;
     queue_.for_each([&](const QueueEntry& entry) { all.push_back(key_tag(entry.key)); });
@@ -42,23 +50,43 @@ class Vector : public testing::Test {
 };
 
 TEST_F(Vector, OneEntryKeptOfEachNodeMergesIntoFewNodes) {
-  constexpr int kEntries = 64 * 100;
+  constexpr int kEntries = 256 * 100;
   for (int tag = 0; tag < kEntries; ++tag) append(tag);
   for (int tag = 0; tag < kEntries; ++tag) {
     ASSERT_TRUE(tag % 64 == 17 || erase(tag));
   }
-  // 100 entries are left; neighbours hold more than 32 between them.
-  EXPECT_LE(depth_of(kEntries - 64 + 17), 100u * 4);
-  EXPECT_EQ(tags().size(), 100u);
+  // 400 entries are left; neighbours hold more than 128 between them.
+  EXPECT_LE(depth_of(kEntries - 64 + 17), 400u * 4);
+  EXPECT_EQ(tags().size(), 400u);
 }
 
 TEST_F(Vector, HolesOfTheNewestNodeAreRefilled) {
-  for (int tag = 0; tag < 64; ++tag) append(tag);
-  for (int tag = 0; tag < 64; tag += 2) ASSERT_TRUE(erase(tag));
+  for (int tag = 0; tag < 256; ++tag) append(tag);
+  for (int tag = 0; tag < 256; tag += 2) ASSERT_TRUE(erase(tag));
   const std::size_t reserved = resources_.memory.used_bytes();
-  for (int tag = 64; tag < 96; ++tag) append(tag);
+  for (int tag = 256; tag < 384; ++tag) append(tag);
   EXPECT_EQ(resources_.memory.used_bytes(), reserved);
-  EXPECT_EQ(depth_of(95), 64u);
+  EXPECT_EQ(depth_of(383), 256u);
+}
+
+TEST_F(Vector, ReusedLaneForgetsItsWildcard) {
+  for (int tag = 0; tag < 256; ++tag) {
+    ASSERT_TRUE(queue_.has_room() || queue_.make_room());
+    queue_.append({{key_bits(0, tag) & kTagMask, kTagMask}, nullptr, next_++});
+  }
+  const MatchKey from_seven = {key_bits(7, 300), kSourceMask | kTagMask};
+  for (int tag = 0; tag < 256; ++tag) ASSERT_TRUE(erase_any_source(tag));
+  for (int tag = 300; tag < 500; ++tag) append(tag);
+  std::uint64_t depth = 0;
+  EXPECT_FALSE(queue_.find(from_seven, depth));
+}
+
+TEST_F(Vector, OneEntryTakesNoNode) {
+  for (int tag = 0; tag < 1000; ++tag) {
+    append(tag);
+    ASSERT_TRUE(erase(tag));
+  }
+  EXPECT_EQ(resources_.memory.used_bytes(), 0u);
 }
 
 TEST_F(Vector, OrderSurvivesEveryMove) {

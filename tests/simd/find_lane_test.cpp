@@ -2,6 +2,7 @@
 // Every kernel against the one-lane-at-a-time definition of a hit.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdlib>
 #include <memory>
 #include <random>
@@ -12,64 +13,96 @@
 namespace tagline::simd {
 namespace {
 
-LaneHit find_lane_by_lane(LaneBlock* oldest, const LaneQuery& query) {
-  std::uint32_t passed = 0;
-  for (LaneBlock* block = oldest; block != nullptr; block = block->newer, ++passed) {
+constexpr int kBlocks = 3;
+
+// A list of blocks with random entries, holes and wildcards in one of several shapes.
+template <class Block>
+void fill(Block* blocks, std::mt19937_64& random, int round) {
+  const auto sparse = [&] { return random() & random() & random(); };
+  const bool wildcards = round % 2 == 0;
+  const int most = round % 5 == 0 ? 20 : kLanes;
+  for (int b = 0; b < kBlocks; ++b) {
+    Block& block = blocks[b];
+    block.newer = b + 1 < kBlocks ? &blocks[b + 1] : nullptr;
+    block.used = static_cast<std::uint32_t>(random() % static_cast<unsigned>(most + 1));
+    block.first = block.used;
+    for (int g = 0; g < kGroups; ++g) {
+      const int handed_out = static_cast<int>(block.used) - g * kGroupLanes;
+      const LaneMask lanes = handed_out <= 0            ? 0
+                             : handed_out < kGroupLanes ? (LaneMask{1} << handed_out) - 1
+                                                        : ~LaneMask{0};
+      LaneGroup& group = block.group[g];
+      group.live = (round % 3 == 0 ? sparse() : random()) & lanes;
+      group.any_source = wildcards ? sparse() & lanes : 0;
+      group.any_tag = wildcards ? sparse() & lanes : 0;
+      group.negative_tag = 0;
+      if (group.live != 0 && block.first == block.used) {
+        block.first = static_cast<unsigned>(g * kGroupLanes + std::countr_zero(group.live));
+      }
+    }
     for (int lane = 0; lane < kLanes; ++lane) {
-      const auto set = [lane](LaneMask mask) { return (mask >> lane & 1) != 0; };
-      const bool source =
-          block->source[lane] == query.source || set(block->any_source) || set(query.any_source);
-      const bool tag = block->tag[lane] == query.tag ||
-                       (set(block->any_tag) && set(query.user_tag)) ||
-                       (set(query.any_tag) && set(block->user_tag));
-      if (set(block->live) && source && tag) return {block, lane, passed};
+      block.source[lane] = static_cast<int>(random() % 40);
+      block.tag[lane] = static_cast<int>(random() % 40) - 5;
+      block.group[lane / kGroupLanes].negative_tag |= LaneMask{block.tag[lane] < 0}
+                                                      << lane % kGroupLanes;
     }
   }
-  return {nullptr, 0, passed};
 }
+
+bool has(LaneMask mask, int lane) { return (mask >> lane % kGroupLanes & 1) != 0; }
+
+bool meets(const LaneBlock& block, int lane, const LaneQuery& query) {
+  const LaneGroup& group = block.group[lane / kGroupLanes];
+  const bool source = block.source[lane] == query.source || has(group.any_source, lane) ||
+                      has(query.any_source, lane);
+  const bool tag = block.tag[lane] == query.tag ||
+                   (has(group.any_tag, lane) && has(query.user_tag, lane)) ||
+                   (has(query.any_tag, lane) && !has(group.negative_tag, lane));
+  return has(group.live, lane) && source && tag;
+}
+
+// The first lane that the condition holds for, looked at one by one.
+template <class Condition>
+LaneHit first_lane(LaneBlock* oldest, std::uint64_t& searched, Condition condition) {
+  LaneBlock* older = nullptr;
+  for (LaneBlock* block = oldest; block != nullptr; older = block, block = block->newer) {
+    for (unsigned lane = block->first; lane < block->used; ++lane) {
+      ++searched;
+      if (condition(*block, static_cast<int>(lane))) return {older, static_cast<int>(lane)};
+    }
+  }
+  return {};
+}
+
+LaneMask all_if(bool yes) { return yes ? ~LaneMask{0} : LaneMask{0}; }
 
 TEST(FindLane, EveryKernelAgreesWithTheDefinition) {
   std::mt19937_64 random(1);
-  constexpr int kBlocks = 3;
   const auto blocks = std::make_unique<LaneBlock[]>(kBlocks);
-  for (int round = 0; round < 20000; ++round) {
-    const auto sparse = [&] { return random() & random() & random(); };
-    const bool wildcards = round % 2 == 0;
-    for (int b = 0; b < kBlocks; ++b) {
-      LaneBlock& block = blocks[b];
-      block.newer = b + 1 < kBlocks ? &blocks[b + 1] : nullptr;
-      block.used = static_cast<std::uint32_t>(random() % (kLanes + 1));
-      const LaneMask handed_out =
-          block.used == kLanes ? ~LaneMask{0} : (LaneMask{1} << block.used) - 1;
-      block.live = (round % 3 == 0 ? sparse() : random()) & handed_out;
-      block.any_source = wildcards ? sparse() & handed_out : 0;
-      block.any_tag = wildcards ? sparse() & handed_out : 0;
-      block.user_tag = 0;
-      for (int lane = 0; lane < kLanes; ++lane) {
-        block.source[lane] = static_cast<int>(random() % 12);
-        block.tag[lane] = static_cast<int>(random() % 12) - 2;
-        block.user_tag |= LaneMask{block.tag[lane] >= 0} << lane;
-      }
-    }
-    const auto all_if = [](bool yes) { return yes ? ~LaneMask{0} : LaneMask{0}; };
-    const int tag = static_cast<int>(random() % 12) - 2;
-    const LaneQuery query = {static_cast<int>(random() % 12), tag, all_if(random() % 8 == 0),
+  for (int round = 0; round < 10000; ++round) {
+    fill(blocks.get(), random, round);
+    const int tag = static_cast<int>(random() % 40) - 5;
+    const LaneQuery query = {static_cast<int>(random() % 40), tag, all_if(random() % 8 == 0),
                              all_if(random() % 8 == 0), all_if(tag >= 0)};
-    const LaneHit expected = find_lane_by_lane(&blocks[0], query);
+    std::uint64_t searched = 0;
+    const LaneHit expected =
+        first_lane(&blocks[0], searched,
+                   [&](const LaneBlock& block, int lane) { return meets(block, lane, query); });
     for (unsigned i = 0; available_kernels(i) != nullptr; ++i) {
-      const LaneHit hit = available_kernels(i)->find_lane(&blocks[0], query);
-      ASSERT_EQ(hit.block, expected.block) << available_kernels(i)->isa << ", round " << round;
-      if (hit.block != nullptr) {
-        ASSERT_EQ(hit.lane, expected.lane) << available_kernels(i)->isa << ", round " << round;
-      }
-      ASSERT_EQ(hit.blocks_passed, expected.blocks_passed) << available_kernels(i)->isa;
+      LaneCounts counts;
+      const LaneHit hit = available_kernels(i)->find_lane(&blocks[0], query, counts);
+      ASSERT_EQ(hit.lane, expected.lane) << available_kernels(i)->isa << ", round " << round;
+      ASSERT_EQ(hit.older, expected.older) << available_kernels(i)->isa << ", round " << round;
+      ASSERT_EQ(counts.lanes, searched) << available_kernels(i)->isa << ", round " << round;
     }
   }
 }
 
 TEST(FindLane, EmptyListHasNoHit) {
   for (unsigned i = 0; available_kernels(i) != nullptr; ++i) {
-    EXPECT_EQ(available_kernels(i)->find_lane(nullptr, {}).block, nullptr);
+    LaneCounts counts;
+    EXPECT_EQ(available_kernels(i)->find_lane(nullptr, {}, counts).lane, kNoLane);
+    EXPECT_EQ(counts.lanes, 0u);
   }
 }
 

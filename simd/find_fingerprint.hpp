@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one body of the fingerprint search, for every word width and instruction
+// set. Included by the translation units of the instruction sets and nothing else.
+#pragma once
+
+#include "simd/find_lane.hpp"
+
+namespace tagline::simd {
+
+// Lanes whose fingerprint says that they may meet the query.
+template <class Arch, int lanes, class Word>
+[[gnu::always_inline]] inline LaneMask fingerprint_candidates(
+    const FingerprintBlock<Word>& block, int g, const FingerprintQuery<Word>& query) noexcept {
+  const LaneGroup& group = block.group[g];
+  const Word* column = block.fingerprint + g * kGroupLanes;
+  LaneMask candidates = equal_lanes<Arch, lanes>(column, query.both);
+  const LaneMask wildcards = group.any_source | group.any_tag;
+  if (wildcards != 0) {
+    // Each kind of lane is compared with what it would have.
+    candidates &= ~wildcards;
+    candidates |=
+        equal_lanes<Arch, lanes>(column, query.tag_only) & group.any_source & ~group.any_tag;
+    candidates |= (equal_lanes<Arch, lanes>(column, query.source_only) | group.any_source) &
+                  group.any_tag & query.key.user_tag;
+  }
+  return candidates & group.live;
+}
+
+// Fingerprints propose, the key columns decide.
+template <class Arch, class Word>
+LaneHit find_fingerprint(FingerprintBlock<Word>* oldest, const FingerprintQuery<Word>& query,
+                         LaneCounts& counts) noexcept {
+  // One line of fingerprints.
+  constexpr int kFewLanes = 64 / sizeof(Word);
+  return first_hit<kFewLanes>(
+      oldest, counts.lanes, [&]<int lanes>(const LaneBlock& lane_block, int g) {
+        const auto& block = static_cast<const FingerprintBlock<Word>&>(lane_block);
+        LaneMask candidates = fingerprint_candidates<Arch, lanes>(block, g, query);
+        if (candidates == 0) return candidates;
+        const LaneGroup& group = block.group[g];
+        const LaneMask open_source = source_is_open(group, query.key);
+        const LaneMask open_tag = tag_is_open(group, query.key);
+        for (; candidates != 0; candidates &= candidates - 1, ++counts.false_positives) {
+          const int bit = std::countr_zero(candidates);
+          const int lane = g * kGroupLanes + bit;
+          if ((block.source[lane] == query.key.source || (open_source >> bit & 1) != 0) &&
+              (block.tag[lane] == query.key.tag || (open_tag >> bit & 1) != 0)) {
+            break;
+          }
+        }
+        return candidates;
+      });
+}
+
+}  // namespace tagline::simd
