@@ -240,6 +240,11 @@ extern "C" int tagline_component_register(void) {
 
 extern "C" int tagline_component_open(void) {
   if (!version_fits()) return OMPI_ERR_NOT_SUPPORTED;
+  // Without --mca pml Open MPI asks only components of its own. A priority that the user has set
+  // is a wish to be asked as well. The strings of the list are freed by Open MPI.
+  if (plugin.parameters.priority != Parameters{}.priority) {
+    opal_pointer_array_add(&mca_pml_base_pml, strdup("tagline"));
+  }
   return mca_base_framework_open(&ompi_bml_base_framework, static_cast<mca_base_open_flag_t>(0));
 }
 
