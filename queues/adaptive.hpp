@@ -25,13 +25,14 @@ namespace tagline {
 // - Entries start in the window. As long as searches end near its head, that is
 //   all there is, however long the queue: a queue that is drained in order pays
 //   for no index.
-// - A search that passes more than kNear entries starts the index: from then on
-//   searches move what they passed in the window, the oldest first and a bounded
-//   number at a time. So a queue that is searched deeply again and again soon has
-//   in its window only what came since the last search.
+// - When searches have passed so many entries in vain that indexing the window
+//   would have cost no more, the index starts: from then on searches move what
+//   they passed in the window, the oldest first and a bounded number at a time.
+//   So a queue that is searched deeply again and again soon has in its window
+//   only what came since the last search.
 // - Beyond kLargestWindow entries the oldest move to the index in any case, so
 //   no search ever compares more than that many one after the other.
-// - When the index has emptied, it is not used until the next deep search.
+// - When the index has emptied, it is not used until searches are deep again.
 //
 // `adaptive` does this. `indexed` starts the index with the first search that
 // passes anything, for measuring the index by itself.
@@ -70,7 +71,10 @@ class WindowedIndex {
     return !has_indexed() && window_.front_meets(key);
   }
   void* front_cookie() const noexcept { return window_.front_cookie(); }
-  void erase_front() noexcept { window_.erase_front(); }
+  void erase_front() noexcept {
+    window_.erase_front();
+    if (window_.empty()) passed_ = 0;
+  }
 
   TakeResult take(const MatchKey& key, void** cookie) noexcept {
     std::uint64_t depth = 0;
@@ -79,14 +83,11 @@ class WindowedIndex {
       if (indexed.taken) return indexed;
       depth = indexed.depth;
     }
-    const std::size_t head = window_.head();
-    const std::size_t position = window_.take_near(key, cookie);
-    if (position == Window::kNone) [[unlikely]]
-      return take_far(key, cookie, depth);
-    const std::size_t passed = position - head;
-    if (passed > (indexing_ ? 0 : kNear)) [[unlikely]]
-      start_indexing(position);
-    return {true, depth + passed + 1};
+    const std::size_t position = find_in_window(key, depth);
+    if (position == Window::kNone) return {false, depth};
+    *cookie = window_.cookie_at(position);
+    window_.erase(position);
+    return {true, depth};
   }
 
   bool has_room() const noexcept { return !window_.full(); }
@@ -106,14 +107,7 @@ class WindowedIndex {
       depth += found.depth;
       if (found.hit) return Hit(found.hit);
     }
-    const std::size_t position = window_.find(key);
-    const std::size_t end = position == Window::kNone ? window_.tail() : position;
-    const std::size_t passed = end - window_.head();
-    depth += passed + (position != Window::kNone);
-    if (passed > (indexing_ ? 0 : kNear)) [[unlikely]] {
-      start_indexing(end);
-    }
-    return Hit(position);
+    return Hit(find_in_window(key, depth));
   }
 
   Hit find_exact(const MatchKey& key, const void* cookie) const noexcept {
@@ -186,8 +180,11 @@ class WindowedIndex {
   }
 
  private:
-  static constexpr std::size_t kNear = index_at_once ? 0 : 4;
-  static constexpr std::size_t kMoves = 64;
+  // An entry costs about as much to index as this many cost to pass.
+  static constexpr std::size_t kPatience = index_at_once ? 0 : 16;
+  static constexpr std::size_t kNear = index_at_once ? 0 : 4;  // passed for next to nothing
+  static constexpr std::size_t kMoves = 64;                    // out of a full window
+  static constexpr std::size_t kMovesOfSearch = 1024;          // that passed them in vain
   static constexpr std::size_t kLargestWindow = 4096;
 
   bool has_indexed() const noexcept { return index_ != nullptr && !index_->empty(); }
@@ -212,21 +209,28 @@ class WindowedIndex {
     return {true, depth};
   }
 
-  [[gnu::noinline, gnu::cold]] TakeResult take_far(MatchKey key, void** cookie,
-                                                   std::uint64_t depth) noexcept {
-    if (window_.empty()) return {false, depth};
-    const TakeResult result = find_and_take(*this, key, cookie);
-    return {result.taken, depth + result.depth};
-  }
-
   [[gnu::noinline]] void erase_indexed(KeyIndex::Hit hit) noexcept {
     index_->erase(hit);
     if (index_->empty()) indexing_ = index_at_once;
   }
 
+  std::size_t find_in_window(const MatchKey& key, std::uint64_t& depth) noexcept {
+    const std::size_t position = window_.find(key);
+    const std::size_t end = position == Window::kNone ? window_.tail() : position;
+    const std::size_t passed = end - window_.head();
+    depth += passed + (position != Window::kNone);
+    passed_ += passed;
+    if (passed_ > (indexing_ ? 0 : kPatience * (window_.tail() - window_.head()))) [[unlikely]] {
+      start_indexing(end);
+    }
+    return position;
+  }
+
   [[gnu::noinline, gnu::cold]] void start_indexing(std::size_t before) noexcept {
+    passed_ = 0;
+    if (before - window_.head() <= kNear) return;
     indexing_ = true;
-    move_to_index(kMoves, before);
+    move_to_index(kMovesOfSearch, before);
   }
 
   // Moves up to this many of the oldest entries before a position from the
@@ -260,6 +264,7 @@ class WindowedIndex {
   Window window_;
   std::unique_ptr<KeyIndex> index_;
   bool indexing_ = index_at_once;
+  std::size_t passed_ = 0;  // entries of the window, in vain, since it was last decided about
   QueueResources* resources_;
   const QueueSide side_;
 };

@@ -7,14 +7,23 @@
 namespace tagline {
 
 void KeyTable::push(std::uint64_t key, const IndexItem& item) noexcept {
-  if (Slot* slot = find(key)) {
+  std::size_t i = home(now_, key);
+  while (now_.slots[i].oldest.sequence != 0 && now_.slots[i].key != key) i = (i + 1) & now_.mask;
+  Slot* slot = &now_.slots[i];
+  if (old_.slots != nullptr) [[unlikely]] {
+    if (slot->oldest.sequence == 0) {
+      if (Slot* elsewhere = find_in_old(key)) slot = elsewhere;
+    }
+  }
+  if (slot->oldest.sequence != 0) {
     slot->more.push(*pool_, item);
   } else {
-    insert({key, item, {}});
-    ++size_;
+    *slot = {key, item, {}};
+    if (++size_ > peak_) peak_ = size_;
   }
-  if (old_.slots != nullptr) [[unlikely]]
+  if (old_.slots != nullptr) [[unlikely]] {
     move_some(kMovesPerCall);
+  }
 }
 
 IndexItem KeyTable::pop(Slot* slot) noexcept {
@@ -31,8 +40,8 @@ IndexItem KeyTable::pop(Slot* slot) noexcept {
   }
   if (old_.slots != nullptr) [[unlikely]] {
     move_some(kMovesPerCall);
-  } else if (now_.capacity() > kLeastCapacity && size_ < limit_ / 8) [[unlikely]] {
-    start_moving(now_.capacity() / 2);  // without memory it stays as large as it is
+  } else if (--pops_until_check_ == 0) [[unlikely]] {
+    check_size();
   }
   return item;
 }
@@ -66,11 +75,21 @@ bool KeyTable::start_moving(std::size_t capacity) noexcept {
   old_ = now_;
   now_ = {slots, capacity - 1, 64 - static_cast<unsigned>(std::countr_zero(capacity)), 0, 0};
   limit_ = limit_of(capacity);
+  peak_ = size_;
+  pops_until_check_ = capacity;
   if (old_.slots == nullptr) return true;
   // There is an empty slot: no table is ever full.
   while (old_.slots[old_.start].oldest.sequence != 0) ++old_.start;
   move_some(kMovesPerCall);
   return true;
+}
+
+void KeyTable::check_size() noexcept {
+  if (now_.capacity() > kLeastCapacity && peak_ < limit_ / 8) {
+    if (start_moving(now_.capacity() / 2)) return;
+  }
+  peak_ = size_;
+  pops_until_check_ = now_.capacity();
 }
 
 void KeyTable::move_some(std::size_t slots) noexcept {

@@ -24,6 +24,9 @@ namespace tagline {
 // empty slot, so what is left of a cluster is always its end: a search in the
 // old table starts where the moving has got to.
 //
+// A table shrinks when in as many pops as it has slots it was never an eighth as
+// full as it may be: a queue that fills and drains again and again keeps its size.
+//
 // Guarantees: find is O(1) expected and does not write; push and pop are O(1)
 // expected, growth included (no call moves more than kMovesPerCall slots).
 // Slot pointers are valid until the next push or pop.
@@ -149,6 +152,7 @@ class KeyTable {
   }
   bool make_room() noexcept;
   bool start_moving(std::size_t capacity) noexcept;
+  void check_size() noexcept;
   void move_some(std::size_t slots) noexcept;
   Slot* insert(const Slot& content) noexcept;
   void close_gap(std::size_t hole) noexcept;
@@ -157,6 +161,8 @@ class KeyTable {
   Table now_;
   std::size_t size_ = 0;
   std::size_t limit_ = 0;  // of size_, before the table has to grow
+  std::size_t peak_ = 0;   // of size_, since the table's size was last looked at
+  std::size_t pops_until_check_ = 0;
   Table old_;
   NodeMemory* memory_;
   NodePool* pool_;

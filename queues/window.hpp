@@ -73,19 +73,7 @@ class Window {
     return near == tail_ ? kNone : find_beyond(key, near);
   }
 
-  // Takes the match out if it is among the oldest kInline entries, and gives its
-  // former position or kNone.
-  std::size_t take_near(const MatchKey& key, void** cookie) noexcept {
-    const std::size_t near = std::min(tail_, head_ + kInline);
-    for (std::size_t position = head_; position != near; ++position) {
-      const std::size_t i = position & wrap_;
-      if (((bits_[i] ^ key.bits) & mask_[i] & key.mask) != 0) continue;
-      *cookie = payload_[i].cookie;
-      erase(position);
-      return position;
-    }
-    return kNone;
-  }
+  void* cookie_at(std::size_t position) const noexcept { return payload_[position & wrap_].cookie; }
 
   QueueEntry at(std::size_t position) const noexcept {
     const std::size_t i = position & wrap_;
@@ -134,8 +122,7 @@ class Window {
     if (++holes_ > (tail_ - head_) / 2) close_holes();
   }
 
-  [[gnu::noinline, gnu::cold]] std::size_t find_beyond(const MatchKey& key,
-                                                       std::size_t from) const noexcept {
+  [[gnu::noinline]] std::size_t find_beyond(const MatchKey& key, std::size_t from) const noexcept {
     while (from != tail_) {
       // Up to the end of the window or of the ring, whichever comes first.
       const std::size_t i = from & wrap_;

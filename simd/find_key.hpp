@@ -33,6 +33,9 @@ std::size_t find_key(const std::uint64_t* bits, const std::uint64_t* mask, std::
       }
       if (hit) break;
     }
+    for (; i + Batch::size <= count; i += Batch::size) {
+      if (xsimd::any(differs(i) == Batch(std::uint64_t{0}))) break;
+    }
   }
   for (; i < count; ++i) {
     if (((bits[i] ^ query_bits) & mask[i] & query_mask) == 0) break;
