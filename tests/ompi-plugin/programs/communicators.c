@@ -2,6 +2,8 @@
 // Communicators keep their messages apart: duplicates, splits, groups and
 // intercommunicators; freed with messages under way; made and freed thousands of
 // times; with assertions about their use.
+#include <malloc.h>
+
 #include "program.h"
 
 static void ring(MPI_Comm communicator, int tag, int bytes) {
@@ -131,12 +133,16 @@ static void freed_with_messages_under_way(int bytes) {
   free(outgoing);
 }
 
-// Context ids are reused: no message and no queue may survive in them.
+// Context ids are reused: no message and no queue may survive in them, and no memory
+// once the first cycles have filled the caches.
 static void made_and_freed(int cycles) {
+  enum { kWarm = 500, kBytesPerCycle = 32 };
   const int partner = partner_rank();
+  size_t bytes_when_warm = 0;
   for (int i = 0; i < cycles; ++i) {
     MPI_Comm copy;
     int number = -1;
+    if (i == kWarm) bytes_when_warm = mallinfo2().uordblks;
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     if (i % 3 != 0) {
       MPI_Sendrecv(&i, 1, MPI_INT, partner, 1, &number, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG,
@@ -145,6 +151,11 @@ static void made_and_freed(int cycles) {
     }
     MPI_Comm_free(&copy);
   }
+  if (cycles <= kWarm) return;
+  const long long growth = (long long)mallinfo2().uordblks - (long long)bytes_when_warm;
+  EXPECT(growth < (long long)kBytesPerCycle * (cycles - kWarm),
+         "no memory kept for %d communicators made and freed, got %lld bytes", cycles - kWarm,
+         growth);
 }
 
 static void with_assertions(const char *key, bool strict) {
