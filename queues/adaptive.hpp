@@ -78,7 +78,7 @@ class WindowedIndex {
 
   TakeResult take(const MatchKey& key, void** cookie) noexcept {
     std::uint64_t depth = 0;
-    if (has_indexed()) {
+    if (has_indexed() && !index_->lacks(key)) {
       const TakeResult indexed = take_indexed(key, cookie);
       if (indexed.taken) return indexed;
       depth = indexed.depth;
@@ -219,6 +219,7 @@ class WindowedIndex {
     const std::size_t end = position == Window::kNone ? window_.tail() : position;
     const std::size_t passed = end - window_.head();
     depth += passed + (position != Window::kNone);
+    if (passed == 0) return position;
     passed_ += passed;
     if (passed_ > (indexing_ ? 0 : kPatience * (window_.tail() - window_.head()))) [[unlikely]] {
       start_indexing(end);

@@ -68,6 +68,12 @@ class KeyIndex {
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
 
+  // True if certainly no entry meets the key: a quick answer to the most frequent
+  // search, for an exact key among exact entries.
+  bool lacks(const MatchKey& key) const noexcept {
+    return wild_entries_ == 0 && key.mask == (kSourceMask | kTagMask) && tables_[0].lacks(key.bits);
+  }
+
   // The oldest entry that meets the key. depth grows by the entries looked at.
   Hit find(const MatchKey& key, std::uint64_t& depth) const noexcept {
     if (key.mask == (kSourceMask | kTagMask)) [[likely]] {

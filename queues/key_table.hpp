@@ -61,6 +61,12 @@ class KeyTable {
     return nullptr;
   }
 
+  // True if the key is certainly not there: one line tells.
+  bool lacks(std::uint64_t key) const noexcept {
+    return size_ == 0 ||
+           (old_.slots == nullptr && now_.slots[home(now_, key)].oldest.sequence == 0);
+  }
+
   // Makes push() possible; false if there is no memory for it.
   bool reserve() noexcept {
     if (size_ < limit_ && pool_->has_node()) [[likely]]

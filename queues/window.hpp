@@ -122,7 +122,7 @@ class Window {
     if (++holes_ > (tail_ - head_) / 2) close_holes();
   }
 
-  [[gnu::noinline]] std::size_t find_beyond(const MatchKey& key, std::size_t from) const noexcept {
+  [[gnu::noinline]] std::size_t find_beyond(MatchKey key, std::size_t from) const noexcept {
     while (from != tail_) {
       // Up to the end of the window or of the ring, whichever comes first.
       const std::size_t i = from & wrap_;
