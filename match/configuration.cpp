@@ -3,11 +3,15 @@
 
 #include <cstdlib>
 #include <iterator>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
 #include "queues/adaptive.hpp"
+#include "queues/array.hpp"
+#include "queues/fuzzy.hpp"
 #include "queues/linear.hpp"
+#include "queues/source.hpp"
 #include "queues/vector.hpp"
 
 namespace tagline {
@@ -21,17 +25,36 @@ struct Structure {
 };
 
 template <class Queue>
+tagline_matcher* make(const typename Queue::Parameters& parameters, const simd::Kernels& kernels,
+                      const tagline_options& options) {
+  return new QueueMatcher<Queue>(parameters, kernels, options.pool_bytes, options.first_handle);
+}
+
+template <class Queue>
 constexpr Structure structure_of() {
-  return {Queue::kName,
-          [](const std::string& parameter, const simd::Kernels& kernels,
-             const tagline_options& options) -> tagline_matcher* {
-            return new QueueMatcher<Queue>(Queue::Parameters::parse(parameter), kernels,
-                                           options.pool_bytes, options.first_handle);
+  return {Queue::kName, [](const std::string& parameter, const simd::Kernels& kernels,
+                           const tagline_options& options) {
+            return make<Queue>(Queue::Parameters::parse(parameter), kernels, options);
           }};
 }
 
-constexpr Structure kStructures[] = {structure_of<AdaptiveQueue>(), structure_of<IndexedQueue>(),
-                                     structure_of<VectorQueue>(), structure_of<LinearQueue>()};
+// The width of a fingerprint is a type.
+tagline_matcher* make_fuzzy(const std::string& parameter, const simd::Kernels& kernels,
+                            const tagline_options& options) {
+  const Fingerprints fingerprints = Fingerprints::parse(parameter);
+  const auto make_chosen = fingerprints.bits == 8    ? make<FuzzyQueue<std::uint8_t>>
+                           : fingerprints.bits == 16 ? make<FuzzyQueue<std::uint16_t>>
+                                                     : make<FuzzyQueue<std::uint32_t>>;
+  return make_chosen(fingerprints, kernels, options);
+}
+
+constexpr Structure kStructures[] = {structure_of<AdaptiveQueue>(),
+                                     structure_of<IndexedQueue>(),
+                                     structure_of<ArrayQueue>(),
+                                     structure_of<VectorQueue>(),
+                                     {FuzzyQueue<std::uint16_t>::kName, make_fuzzy},
+                                     structure_of<SourceQueue>(),
+                                     structure_of<LinearQueue>()};
 
 const Structure* structure(unsigned index) noexcept {
   return index < std::size(kStructures) ? &kStructures[index] : nullptr;
@@ -93,7 +116,10 @@ tagline_matcher* make_matcher(const tagline_options& options) {
       choose(structure, queue.text.substr(0, colon), queue, "queue structure");
   const std::string parameter = colon == std::string::npos ? "" : queue.text.substr(colon + 1);
   try {
-    return chosen.make(parameter, kernels, options);
+    std::unique_ptr<tagline_matcher> matcher(chosen.make(parameter, kernels, options));
+    matcher->queue_name = queue.text;
+    if (queue.text.empty()) matcher->queue_name = chosen.name;
+    return matcher.release();
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(std::string("queue \"")
                                     .append(queue.text)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <unordered_map>
 
 #include "match/envelope.hpp"
@@ -32,7 +33,7 @@ struct tagline_matcher {
   virtual void for_each(tagline_visitor, void* user) const = 0;
   virtual tagline_statistics statistics() const noexcept = 0;
 
-  const char* queue_name = nullptr;
+  std::string queue_name;  // as asked for, with its parameter
   const char* isa_name = nullptr;
 };
 
@@ -67,7 +68,6 @@ class QueueMatcher final : public tagline_matcher {
       : parameters_(parameters),
         resources_(kernels, pool_bytes, Queue::node_bytes(parameters)),
         posted_(first_handle == 0 ? 1 : first_handle) {
-    queue_name = Queue::kName;
     isa_name = kernels.isa;
   }
 
@@ -212,7 +212,11 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   tagline_statistics statistics() const noexcept override {
-    return {posted_.statistics(), unexpected_.statistics(), resources_.memory.used_bytes()};
+    tagline_statistics all = {posted_.statistics(), unexpected_.statistics(),
+                              resources_.memory.used_bytes()};
+    all.posted.false_positives = resources_.counts(QueueSide::posted).false_positives;
+    all.unexpected.false_positives = resources_.counts(QueueSide::unexpected).false_positives;
+    return all;
   }
 
  private:
@@ -234,7 +238,7 @@ class QueueMatcher final : public tagline_matcher {
     std::uint64_t length() const noexcept { return next_sequence - left; }
     tagline_side_statistics statistics() const noexcept {
       const std::uint64_t matches = left - first_sequence - withdrawn;
-      return {length(), high_water, matches + other_searches, matches, depth_sum, depth_max};
+      return {length(), high_water, matches + other_searches, matches, depth_sum, depth_max, 0};
     }
 
     // Sequence number 0 names no entry, not even after the wrap.

@@ -138,7 +138,7 @@ void tagline_get_statistics(const tagline_matcher* matcher, tagline_statistics* 
 }
 
 const char* tagline_matcher_queue(const tagline_matcher* matcher) {
-  return matcher == nullptr ? nullptr : matcher->queue_name;
+  return matcher == nullptr ? nullptr : matcher->queue_name.c_str();
 }
 
 const char* tagline_matcher_isa(const tagline_matcher* matcher) {

@@ -80,7 +80,8 @@ typedef struct tagline_matcher tagline_matcher;
 
 /** Start from TAGLINE_OPTIONS_DEFAULT; a zero or NULL field means the default. */
 typedef struct tagline_options {
-  const char* queue;     /**< Queue structure, see tagline_queue_name(). TAGLINE_QUEUE overrides. */
+  const char* queue;     /**< Queue structure, see tagline_queue_name(), alone or with a parameter:
+                              "array:64", "fuzzy:8". TAGLINE_QUEUE overrides. */
   const char* isa;       /**< Instruction set, see tagline_isa_name(). TAGLINE_ISA overrides. */
   size_t pool_bytes;     /**< Upper bound of node memory in bytes; 0: none. */
   uint64_t first_handle; /**< Handle of the first receive; 0: 1. Tests start near the wrap. */
@@ -238,6 +239,8 @@ typedef struct tagline_side_statistics {
   uint64_t search_depth_sum; /**< Entries looked at, over all searches; a structure
                                   that compares many at once counts all of them. */
   uint64_t search_depth_max; /**< Most entries looked at in one search. */
+  uint64_t false_positives;  /**< Entries with the fingerprint looked for but another
+                                  envelope (`fuzzy`); 0 for every other structure. */
 } tagline_side_statistics;
 
 typedef struct tagline_statistics {
@@ -249,7 +252,8 @@ typedef struct tagline_statistics {
 TAGLINE_API void tagline_get_statistics(const tagline_matcher* matcher,
                                         tagline_statistics* statistics);
 
-/** Name of the queue structure / instruction set that a matcher uses. */
+/** Queue structure, with its parameter if it was given one ("fuzzy:16"), and
+ *  instruction set that a matcher uses. */
 TAGLINE_API const char* tagline_matcher_queue(const tagline_matcher* matcher);
 TAGLINE_API const char* tagline_matcher_isa(const tagline_matcher* matcher);
 

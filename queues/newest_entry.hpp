@@ -43,20 +43,21 @@ class NewestEntry {
   bool make_room() noexcept { return older_.make_room(); }
 
   void append(const QueueEntry& entry) noexcept {
-    if (waits_) pass_on();
+    if (waits_) older_.append(newest_);
     newest_ = entry;
     waits_ = true;
   }
 
-  // counts: what else the structure counts in a search.
-  template <class... Counts>
-  Hit find(const MatchKey& key, std::uint64_t& depth, Counts&... counts) const noexcept requires
-      requires(const Structure& older) {
-    older.find(key, depth, counts...);
+  // No call for the newest entry where it is the only one.
+  bool front_meets(const MatchKey& key) const noexcept {
+    return older_.empty() && keys_meet(newest_.key, key);
   }
-  {
+  void* front_cookie() const noexcept { return newest_.cookie; }
+  void erase_front() noexcept { waits_ = false; }
+
+  Hit find(const MatchKey& key, std::uint64_t& depth) const noexcept {
     if (!older_.empty()) {
-      if (const Hit hit = find_older(key, depth, counts...)) return hit;
+      if (const Hit hit = older_.find(key, depth)) return hit;
     }
     if (!waits_) return {};
     ++depth;
@@ -78,7 +79,7 @@ class NewestEntry {
     if (is_newest(hit)) {
       waits_ = false;
     } else {
-      erase_older(hit);
+      older_.erase(hit);
     }
   }
 
@@ -100,15 +101,6 @@ class NewestEntry {
  private:
   static constexpr Hit kNewest = {nullptr, std::numeric_limits<int>::max()};
   static bool is_newest(Hit hit) noexcept { return hit.lane == kNewest.lane; }
-
-  // Apart from the few instructions that the newest entry takes.
-  [[gnu::noinline]] void pass_on() noexcept { older_.append(newest_); }
-  [[gnu::noinline]] void erase_older(Hit hit) noexcept { older_.erase(hit); }
-  template <class... Counts>
-  [[gnu::noinline]] Hit find_older(MatchKey key, std::uint64_t& depth,
-                                   Counts&... counts) const noexcept {
-    return older_.find(key, depth, counts...);
-  }
 
   bool waits_ = false;
   QueueEntry newest_;

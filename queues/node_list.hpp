@@ -216,7 +216,7 @@ class NodeList {
   }
 
   // After an erase in node: no empty node stays, and no pair of sparse ones.
-  void tidy(Node* node, Node* older) noexcept {
+  [[gnu::noinline]] void tidy(Node* node, Node* older) noexcept {
     if (node->count == 0) {
       // The last node of a queue that drains to nothing is kept for the next entry.
       if (oldest_ == newest_) {
@@ -243,7 +243,7 @@ class NodeList {
   }
 
   // Moves the live lanes down over the holes, in order.
-  void squeeze(Node& node) noexcept {
+  [[gnu::noinline]] void squeeze(Node& node) noexcept {
     int target = 0;
     for (int lane = node.first, next; lane < static_cast<int>(node.used); lane = next, ++target) {
       next = node.next_live(shape_, lane + 1);

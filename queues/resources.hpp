@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -14,15 +15,26 @@ namespace tagline {
 // searched for messages; unexpected entries are messages, searched for receives.
 enum class QueueSide { posted, unexpected };
 
+// What only some structures have to count.
+struct QueueCounts {
+  std::uint64_t false_positives = 0;  // equal fingerprints of unequal keys
+};
+
 // What the queues of one matcher share. The matcher owns it and outlives them.
 struct QueueResources {
   QueueResources(const simd::Kernels& kernels_to_use, std::size_t limit_bytes,
                  std::size_t node_bytes) noexcept
       : memory(limit_bytes), pool(memory, node_bytes), kernels(kernels_to_use) {}
 
+  QueueCounts& counts(QueueSide side) noexcept { return side_counts[static_cast<int>(side)]; }
+  const QueueCounts& counts(QueueSide side) const noexcept {
+    return side_counts[static_cast<int>(side)];
+  }
+
   NodeMemory memory;
   NodePool pool;  // nodes of the structure's node_bytes()
   const simd::Kernels& kernels;
+  QueueCounts side_counts[2];
 };
 
 // Parameters of a structure that has none: "linear", not "linear:7".

@@ -186,6 +186,10 @@ TEST_P(Matcher, CountsWhatItDoes) {
   EXPECT_EQ(all.unexpected.length, 1u);
   EXPECT_EQ(all.unexpected.matches, 0u);
   EXPECT_EQ(all.unexpected.searches, 2u);
+  if (GetParam().queue.substr(0, 5) != "fuzzy") {
+    EXPECT_EQ(all.posted.false_positives, 0u);
+    EXPECT_EQ(all.unexpected.false_positives, 0u);
+  }
   EXPECT_GT(all.pool_bytes, 0u);
 }
 
@@ -216,7 +220,7 @@ TEST_P(Matcher, ErasingKeepsMemoryInProportion) {
 
 TEST_P(Matcher, FullPoolIsReportedAndLosesNothing) {
   tagline_options options = GetParam().options();
-  options.pool_bytes = 16384;
+  options.pool_bytes = 65536;  // two of the largest nodes
   const MatcherPointer small = make_matcher(options);
   tagline_status status = TAGLINE_QUEUED;
   int posted = 0;
@@ -311,6 +315,21 @@ TEST_F(Environment, UnknownNamesListTheValidOnes) {
 TEST_F(Environment, ParameterOfAStructureWithoutOneIsRefused) {
   EXPECT_EQ(create("linear:7", nullptr), TAGLINE_INVALID);
   EXPECT_NE(std::string(tagline_error_message()).find("takes no parameter"), std::string::npos);
+}
+
+TEST_F(Environment, BadParametersListTheValidForms) {
+  for (const char* queue :
+       {"array:0", "array:2", "array:3", "array:6", "array:2048", "array:-4", "array:4x",
+        "array:99999999999999999999", "fuzzy:7", "fuzzy:64", "fuzzy:16:", "fuzzy:016",
+        "fuzzy:16:tag8", "fuzzy:16:source8:tag8", "fuzzy:16:tag8:source9", "fuzzy:16:tag8:source8:",
+        "fuzzy:32:tag:source8", "fuzzy:32:tag-1:source8", "fuzzy:8:tag100:source0"}) {
+    EXPECT_EQ(create(queue, nullptr), TAGLINE_INVALID) << queue;
+    const std::string message = tagline_error_message();
+    EXPECT_NE(message.find(queue), std::string::npos) << message;
+    EXPECT_NE(message.find(queue[0] == 'a' ? "array:64" : "fuzzy:32:tag8:source24"),
+              std::string::npos)
+        << message;
+  }
 }
 
 TEST_F(Environment, NoPlaceForTheMatcherIsInvalid) {

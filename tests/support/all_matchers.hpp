@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -17,15 +18,37 @@ struct Variant {
   std::string queue;
   std::string isa;
   tagline_options options() const { return {queue.c_str(), isa.c_str(), 0, 0}; }
-  std::string name() const { return std::string(queue).append("_").append(isa); }
+  std::string name() const {
+    std::string text = std::string(queue).append("_").append(isa);
+    std::replace(text.begin(), text.end(), ':', '_');
+    return text;
+  }
   friend void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name(); }
 };
 
+// Every structure by its name alone, and the parameters that make a difference.
+inline std::vector<std::string> all_queues() {
+  std::vector<std::string> queues;
+  for (unsigned q = 0; tagline_queue_name(q) != nullptr; ++q)
+    queues.push_back(tagline_queue_name(q));
+  for (const char* queue :
+       {"array:4", "array:64", "array:1024", "fuzzy:8", "fuzzy:32", "fuzzy:8:tag4:source4",
+        "fuzzy:16:tag8:source8", "fuzzy:32:tag8:source24", "fuzzy:16:tag1:source0"}) {
+    queues.push_back(queue);
+  }
+  return queues;
+}
+
+// Structures that use no kernel run on one instruction set.
+inline bool uses_kernels(const std::string& queue) {
+  return queue != "linear" && queue != "source" && queue.substr(0, 5) != "array";
+}
+
 inline std::vector<Variant> all_variants() {
   std::vector<Variant> variants;
-  for (unsigned q = 0; tagline_queue_name(q) != nullptr; ++q) {
+  for (const std::string& queue : all_queues()) {
     for (unsigned i = 0; tagline_isa_name(i) != nullptr; ++i) {
-      variants.push_back({tagline_queue_name(q), tagline_isa_name(i)});
+      if (i == 0 || uses_kernels(queue)) variants.push_back({queue, tagline_isa_name(i)});
     }
   }
   return variants;
