@@ -55,16 +55,16 @@ struct LaneNode : Block {
   }
 
   bool is_live(int lane) const noexcept {
-    return (this->group[lane / simd::kGroupLanes].live & bit(lane)) != 0;
+    return (this->group[group_index(lane)].live & bit(lane)) != 0;
   }
 
   int next_live(const Shape&, int lane) const noexcept {
     const int end = static_cast<int>(this->used);
     while (lane < end) {
       const simd::LaneMask rest =
-          this->group[lane / simd::kGroupLanes].live >> lane % simd::kGroupLanes;
+          this->group[group_index(lane)].live >> static_cast<unsigned>(lane) % simd::kGroupLanes;
       if (rest != 0) return lane + std::countr_zero(rest);
-      lane = (lane / simd::kGroupLanes + 1) * simd::kGroupLanes;
+      lane = static_cast<int>((group_index(lane) + 1) * simd::kGroupLanes);
     }
     return end;
   }
@@ -80,9 +80,12 @@ struct LaneNode : Block {
     return key.mask == (kSourceMask | kTagMask) && (key.bits & kTagSign) == 0;
   }
   static simd::LaneMask bit(int lane) noexcept {
-    return simd::LaneMask{1} << lane % simd::kGroupLanes;
+    return simd::LaneMask{1} << static_cast<unsigned>(lane) % simd::kGroupLanes;
   }
-  simd::LaneGroup& group_of(int lane) noexcept { return this->group[lane / simd::kGroupLanes]; }
+  static unsigned group_index(int lane) noexcept {
+    return static_cast<unsigned>(lane) / simd::kGroupLanes;
+  }
+  simd::LaneGroup& group_of(int lane) noexcept { return this->group[group_index(lane)]; }
 };
 
 // A list of such nodes, with what comes before the kernel: few entries are

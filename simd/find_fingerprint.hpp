@@ -28,8 +28,9 @@ template <class Arch, int lanes, class Word>
 
 // Fingerprints propose, the key columns decide.
 template <class Arch, class Word>
-LaneHit find_fingerprint(FingerprintBlock<Word>* oldest, const FingerprintQuery<Word>& query,
-                         LaneCounts& counts) noexcept {
+[[gnu::flatten]] LaneHit find_fingerprint(FingerprintBlock<Word>* oldest,
+                                          const FingerprintQuery<Word>& query,
+                                          LaneCounts& counts) noexcept {
   // One line of fingerprints.
   constexpr int kFewLanes = 64 / sizeof(Word);
   return first_hit<kFewLanes>(

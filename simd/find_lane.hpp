@@ -19,6 +19,15 @@ struct ScalarArch {};  // plain loops: any processor, and the reference for the 
 template <class Arch, class Word>
 std::uint64_t lane_bits(const xsimd::batch_bool<Word, Arch>& lanes) noexcept;
 
+// One compared register of a column: all lanes that are equal to one value.
+template <class Arch, class Word>
+[[gnu::always_inline]] inline auto equal_register(const Word* column, Word value) noexcept {
+  using Signed = std::make_signed_t<Word>;
+  using Batch = xsimd::batch<Signed, Arch>;
+  return Batch::load_aligned(reinterpret_cast<const Signed*>(column)) ==
+         Batch(static_cast<Signed>(value));
+}
+
 // Bit i of the result: lane i of a column's part of that many lanes equals value.
 template <class Arch, int lanes, class Word>
 [[gnu::always_inline]] inline LaneMask equal_lanes(const Word* column, Word value) noexcept {
@@ -28,13 +37,34 @@ template <class Arch, int lanes, class Word>
       mask |= LaneMask{column[lane] == value} << lane;
     }
   } else {
-    using Signed = std::make_signed_t<Word>;
-    using Batch = xsimd::batch<Signed, Arch>;
-    const auto* words = reinterpret_cast<const Signed*>(column);
-    const Batch wanted(static_cast<Signed>(value));
+    constexpr int kStep = xsimd::batch<std::make_signed_t<Word>, Arch>::size;
 #pragma GCC unroll 16
-    for (int lane = 0; lane < lanes; lane += static_cast<int>(Batch::size)) {
-      mask |= lane_bits<Arch, Signed>(Batch::load_aligned(words + lane) == wanted) << lane;
+    for (int lane = 0; lane < lanes; lane += kStep) {
+      mask |= lane_bits<Arch, std::make_signed_t<Word>>(equal_register<Arch>(column + lane, value))
+              << lane;
+    }
+  }
+  return mask;
+}
+
+// The same for lanes where both of two columns are equal to a value each: the
+// comparisons meet before they become bits, which costs more than comparing.
+template <class Arch, int lanes>
+[[gnu::always_inline]] inline LaneMask equal_pairs(const std::int32_t* first,
+                                                   std::int32_t first_value,
+                                                   const std::int32_t* second,
+                                                   std::int32_t second_value) noexcept {
+  LaneMask mask = 0;
+  if constexpr (std::is_same_v<Arch, ScalarArch>) {
+    mask = equal_lanes<Arch, lanes>(first, first_value) &
+           equal_lanes<Arch, lanes>(second, second_value);
+  } else {
+    constexpr int kStep = xsimd::batch<std::int32_t, Arch>::size;
+#pragma GCC unroll 16
+    for (int lane = 0; lane < lanes; lane += kStep) {
+      mask |= lane_bits<Arch, std::int32_t>(equal_register<Arch>(first + lane, first_value) &
+                                            equal_register<Arch>(second + lane, second_value))
+              << lane;
     }
   }
   return mask;
@@ -50,7 +80,7 @@ template <int few_lanes, class Hits>
   for (LaneBlock* block = oldest; block != nullptr; older = block, block = block->newer) {
     const int first = static_cast<int>(block->first);
     const int end = static_cast<int>(block->used);
-    for (int g = first / kGroupLanes; g * kGroupLanes < end; ++g) {
+    for (int g = static_cast<int>(block->first / kGroupLanes); g * kGroupLanes < end; ++g) {
       // A short queue is worth a short comparison.
       const LaneMask found = end - g * kGroupLanes <= few_lanes
                                  ? hits.template operator()<few_lanes>(*block, g)
@@ -68,15 +98,20 @@ template <int few_lanes, class Hits>
 }
 
 template <class Arch>
-LaneHit find_lane(LaneBlock* oldest, const LaneQuery& query, LaneCounts& counts) noexcept {
+[[gnu::flatten]] LaneHit find_lane(LaneBlock* oldest, const LaneQuery& query,
+                                   LaneCounts& counts) noexcept {
   return first_hit<kColumnLanes>(
       oldest, counts.lanes, [&query]<int lanes>(const LaneBlock& block, int g) {
         const LaneGroup& group = block.group[g];
-        const int lane = g * kGroupLanes;
-        return group.live &
-               (equal_lanes<Arch, lanes>(block.source + lane, query.source) |
-                source_is_open(group, query)) &
-               (equal_lanes<Arch, lanes>(block.tag + lane, query.tag) | tag_is_open(group, query));
+        const std::int32_t* source = block.source + g * kGroupLanes;
+        const std::int32_t* tag = block.tag + g * kGroupLanes;
+        const LaneMask open_source = source_is_open(group, query);
+        const LaneMask open_tag = tag_is_open(group, query);
+        if ((open_source | open_tag) == 0) {
+          return equal_pairs<Arch, lanes>(source, query.source, tag, query.tag) & group.live;
+        }
+        return (equal_lanes<Arch, lanes>(source, query.source) | open_source) &
+               (equal_lanes<Arch, lanes>(tag, query.tag) | open_tag) & group.live;
       });
 }
 
