@@ -30,7 +30,8 @@ StoredArrival* take_held(CommunicatorState& state, std::int32_t source, std::uin
 
 // Returns the receive that gets the message, or NULL after queueing it as unexpected. Caller
 // holds the lock. A message that is stored already is queued as it is.
-inline ReceiveRequest* match(CommunicatorState& state, const Arrival& arrival, StoredArrival* stored) {
+inline ReceiveRequest* match(CommunicatorState& state, const Arrival& arrival,
+                             StoredArrival* stored) {
   const EagerHeader& header = arrival.match();
   const tagline_envelope envelope = {state.context_id, header.source, header.tag};
   void* receive = nullptr;
@@ -77,7 +78,8 @@ void release_held(CommunicatorState& state, std::int32_t source) {
   Guard guard(state.lock);
   if ((header.context & kUnordered) == 0) {
     Peer* peer = state.peers.find(source);
-    if (peer == nullptr) [[unlikely]] abort_job("no memory for the state of a peer");
+    if (peer == nullptr) [[unlikely]]
+      abort_job("no memory for the state of a peer");
     if (header.sequence != peer->arrived) [[unlikely]] {
       hold(state, arrival);
       return;
@@ -90,13 +92,15 @@ void release_held(CommunicatorState& state, std::int32_t source) {
 
   // The BTL's buffer may be reused once the callback returns, and delivery does not need the lock.
   if (request != nullptr && !deliver_plain(*request, arrival)) deliver(*request, arrival);
-  if (more) [[unlikely]] release_held(state, source);
+  if (more) [[unlikely]]
+    release_held(state, source);
 }
 
 [[gnu::always_inline]] inline void on_first_packet(mca_btl_base_module_t* btl, WireTag kind,
                                                    const mca_btl_base_segment_t* segments,
                                                    std::size_t segment_count) {
-  if (segments[0].seg_len < sizeof(EagerHeader)) [[unlikely]] return;
+  if (segments[0].seg_len < sizeof(EagerHeader)) [[unlikely]]
+    return;
   handle({btl, kind, segments, segment_count});
 }
 

@@ -11,8 +11,8 @@ namespace tagline::pml {
 
 // A view; it dies with the BTL callback or with the StoredArrival it was made from.
 struct Arrival {
-  mca_btl_base_module_t* btl;  // brought the packet
-  WireTag kind;                // kEager, kRendezvous or kGet
+  mca_btl_base_module_t* btl;              // brought the packet
+  WireTag kind;                            // kEager, kRendezvous or kGet
   const mca_btl_base_segment_t* segments;  // the header is in one piece in the first
   std::size_t segment_count;
 

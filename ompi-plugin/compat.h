@@ -37,7 +37,7 @@ extern "C" {
 /* C converts the second argument from void* without a word, C++ does not. */
 #undef OPAL_THREAD_COMPARE_EXCHANGE_STRONG_PTR
 #define OPAL_THREAD_COMPARE_EXCHANGE_STRONG_PTR(x, y, z) \
-  opal_thread_compare_exchange_strong_ptr((volatile intptr_t *)(x), (void **)(y), (void *)(z))
+  opal_thread_compare_exchange_strong_ptr((volatile intptr_t*)(x), (void**)(y), (void*)(z))
 #endif
 
 #include "mpi.h"
@@ -76,7 +76,8 @@ extern "C" {
 #endif
 
 #if OPAL_ENABLE_HETEROGENEOUS_SUPPORT
-#error "The tagline component exchanges headers in native byte order; configure Open MPI without heterogeneous support."
+#error \
+    "The tagline component exchanges headers in native byte order; configure Open MPI without heterogeneous support."
 #endif
 
 /* ---- Module and component types ---------------------------------------- */
@@ -95,14 +96,14 @@ extern tagline_pml_component_t mca_pml_tagline_component;
 int tagline_component_register(void);
 int tagline_component_open(void);
 int tagline_component_close(void);
-mca_pml_base_module_t *tagline_component_init(int *priority, bool progress_threads,
+mca_pml_base_module_t* tagline_component_init(int* priority, bool progress_threads,
                                               bool mpi_threads);
 int tagline_component_finalize(void);
 
 /* ---- Communicators ------------------------------------------------------ */
 
 /** What travels in headers and finds the communicator at the receiver. */
-static inline uint32_t tagline_context_id(const ompi_communicator_t *comm) {
+static inline uint32_t tagline_context_id(const ompi_communicator_t* comm) {
 #if TAGLINE_OMPI_5
   return comm->c_index;
 #else
@@ -111,7 +112,7 @@ static inline uint32_t tagline_context_id(const ompi_communicator_t *comm) {
 }
 
 /** NULL when no communicator has this context id here (yet). */
-static inline ompi_communicator_t *tagline_find_communicator(uint32_t context_id) {
+static inline ompi_communicator_t* tagline_find_communicator(uint32_t context_id) {
 #if TAGLINE_OMPI_5
   return ompi_comm_lookup(context_id);
 #else
@@ -122,13 +123,13 @@ static inline ompi_communicator_t *tagline_find_communicator(uint32_t context_id
 /* ---- Receive callbacks of a BTL ----------------------------------------- */
 
 #if TAGLINE_OMPI_5
-#define TAGLINE_BTL_CALLBACK(name)     \
-  void name(mca_btl_base_module_t *btl, const mca_btl_base_receive_descriptor_t *descriptor)
+#define TAGLINE_BTL_CALLBACK(name) \
+  void name(mca_btl_base_module_t* btl, const mca_btl_base_receive_descriptor_t* descriptor)
 #define TAGLINE_BTL_SEGMENTS(descriptor) ((descriptor)->des_segments)
 #else
-#define TAGLINE_BTL_CALLBACK(name)                                                      \
-  void name(mca_btl_base_module_t *btl, mca_btl_base_tag_t /* tag */,                   \
-            mca_btl_base_descriptor_t *descriptor, void * /* cbdata */)
+#define TAGLINE_BTL_CALLBACK(name)                                    \
+  void name(mca_btl_base_module_t* btl, mca_btl_base_tag_t /* tag */, \
+            mca_btl_base_descriptor_t* descriptor, void* /* cbdata */)
 #define TAGLINE_BTL_SEGMENTS(descriptor) ((descriptor)->des_segments)
 #endif
 

@@ -55,8 +55,8 @@ namespace {
 
 void add_parameter(const char* name, const char* help, mca_base_var_type_t type, void* storage) {
   mca_base_component_var_register(&mca_pml_tagline_component.pmlm_version, name, help, type,
-                                  nullptr, 0, static_cast<mca_base_var_flag_t>(0),
-                                  OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY, storage);
+                                  nullptr, 0, static_cast<mca_base_var_flag_t>(0), OPAL_INFO_LVL_5,
+                                  MCA_BASE_VAR_SCOPE_READONLY, storage);
 }
 
 std::string names(const char* (*name_at)(unsigned)) {
@@ -122,14 +122,10 @@ int register_callbacks() {
     WireTag tag;
     mca_btl_base_module_recv_cb_fn_t callback;
   } callbacks[] = {
-      {kEager, tagline_on_eager},
-      {kRendezvous, tagline_on_rendezvous},
-      {kGet, tagline_on_get},
-      {kAcknowledge, tagline_on_acknowledge},
-      {kFragment, tagline_on_fragment},
-      {kPut, tagline_on_put},
-      {kGetDone, tagline_on_get_done},
-      {kPutDone, tagline_on_put_done},
+      {kEager, tagline_on_eager},       {kRendezvous, tagline_on_rendezvous},
+      {kGet, tagline_on_get},           {kAcknowledge, tagline_on_acknowledge},
+      {kFragment, tagline_on_fragment}, {kPut, tagline_on_put},
+      {kGetDone, tagline_on_get_done},  {kPutDone, tagline_on_put_done},
   };
   for (const auto& entry : callbacks) {
     const int status = mca_bml.bml_register(entry.tag, entry.callback, nullptr);
@@ -163,16 +159,15 @@ extern "C" int tagline_enable(bool enable) {
   OBJ_CONSTRUCT(&plugin.transfers, opal_free_list_t);
   int status = make_list(&plugin.messages, stored_arrival_bytes(), stored_arrival_class());
   if (status == OMPI_SUCCESS) {
-    status = make_list(&plugin.transfers, sizeof(RemoteTransfer),
-                       OBJ_CLASS(opal_free_list_item_t));
+    status = make_list(&plugin.transfers, sizeof(RemoteTransfer), OBJ_CLASS(opal_free_list_item_t));
   }
   // The selected PML fills the two lists that Open MPI itself constructs and destroys.
   if (status == OMPI_SUCCESS) {
     status = make_list(&mca_pml_base_send_requests, sizeof(SendRequest), send_request_class());
   }
   if (status == OMPI_SUCCESS) {
-    status = make_list(&mca_pml_base_recv_requests, sizeof(ReceiveRequest),
-                       receive_request_class());
+    status =
+        make_list(&mca_pml_base_recv_requests, sizeof(ReceiveRequest), receive_request_class());
   }
   if (ompi_mpi_thread_multiple) plugin.threads = true;
   plugin.enabled = true;
@@ -215,8 +210,8 @@ extern "C" int tagline_component_register(void) {
   isa_help = "Instruction set of the searches: " + names(tagline_isa_name) +
              " (empty: the best). The environment variable TAGLINE_ISA overrides it";
   add_parameter("isa", isa_help.c_str(), MCA_BASE_VAR_TYPE_STRING, &parameters.isa);
-  add_parameter("free_list_num", "Elements that the free lists start with",
-                MCA_BASE_VAR_TYPE_INT, &parameters.free_list_num);
+  add_parameter("free_list_num", "Elements that the free lists start with", MCA_BASE_VAR_TYPE_INT,
+                &parameters.free_list_num);
   add_parameter("free_list_max", "Most elements in a free list (-1: no limit)",
                 MCA_BASE_VAR_TYPE_INT, &parameters.free_list_max);
   add_parameter("free_list_inc", "Elements by which a free list grows", MCA_BASE_VAR_TYPE_INT,

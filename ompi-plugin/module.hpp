@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The PML's calls, as Open MPI's function table wants them. Arguments were checked by the MPI layer;
-// peers and sources are ranks (in the remote group of an intercommunicator) or MPI_ANY_SOURCE.
+// The PML's calls, as Open MPI's function table wants them. Arguments were checked by the MPI
+// layer; peers and sources are ranks (in the remote group of an intercommunicator) or
+// MPI_ANY_SOURCE.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,8 @@ int tagline_del_procs(ompi_proc_t** procs, std::size_t count);
 int tagline_isend_init(const void* data, std::size_t count, ompi_datatype_t* datatype, int peer,
                        int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
                        ompi_request_t** handle);
-int tagline_isend(const void* data, std::size_t count, ompi_datatype_t* datatype, int peer,
-                  int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
+int tagline_isend(const void* data, std::size_t count, ompi_datatype_t* datatype, int peer, int tag,
+                  mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
                   ompi_request_t** handle);
 int tagline_send(const void* data, std::size_t count, ompi_datatype_t* datatype, int peer, int tag,
                  mca_pml_base_send_mode_t mode, ompi_communicator_t* comm);

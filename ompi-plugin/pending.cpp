@@ -120,7 +120,8 @@ bool try_control(mca_bml_base_btl_t* link, WireTag tag, const void* header, std:
 
 void send_control(mca_bml_base_endpoint_t* endpoint, mca_bml_base_btl_t* link, WireTag tag,
                   const void* header, std::size_t bytes) {
-  if (try_any(endpoint, link, tag, header, bytes)) [[likely]] return;
+  if (try_any(endpoint, link, tag, header, bytes)) [[likely]]
+    return;
   auto* packet = new (std::nothrow) ControlPacket;
   if (packet == nullptr) abort_job("no memory for a control message that has to wait");
   packet->endpoint = endpoint;

@@ -26,8 +26,8 @@ struct Parameters {
 
 struct Plugin {
   Parameters parameters;
-  bool enabled = false;    // this component won the selection
-  bool threads = false;    // several threads may be inside the component at once
+  bool enabled = false;        // this component won the selection
+  bool threads = false;        // several threads may be inside the component at once
   opal_free_list_t messages;   // UnexpectedMessage
   opal_free_list_t transfers;  // RemoteTransfer
 };

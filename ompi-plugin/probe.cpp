@@ -16,13 +16,12 @@ void fill(ompi_status_public_t* status, const StoredArrival& stored) {
 }
 
 // The lock is held while the status is filled in: another thread might receive the message.
-tagline_status look(int source, int tag, ompi_communicator_t* comm,
-                    ompi_status_public_t* status) {
+tagline_status look(int source, int tag, ompi_communicator_t* comm, ompi_status_public_t* status) {
   CommunicatorState& state = *state_of(comm);
   void* message = nullptr;
   Guard guard(state.lock);
-  const tagline_status found = tagline_probe(
-      state.matcher, envelope_of(state, source, tag), &message, nullptr);
+  const tagline_status found =
+      tagline_probe(state.matcher, envelope_of(state, source, tag), &message, nullptr);
   if (found == TAGLINE_MATCHED) fill(status, *static_cast<StoredArrival*>(message));
   return found;
 }
@@ -31,8 +30,8 @@ tagline_status take(int source, int tag, ompi_communicator_t* comm, StoredArriva
   CommunicatorState& state = *state_of(comm);
   void* message = nullptr;
   Guard guard(state.lock);
-  const tagline_status found = tagline_claim(
-      state.matcher, envelope_of(state, source, tag), &message, nullptr);
+  const tagline_status found =
+      tagline_claim(state.matcher, envelope_of(state, source, tag), &message, nullptr);
   if (found == TAGLINE_MATCHED) *stored = static_cast<StoredArrival*>(message);
   return found;
 }

@@ -39,8 +39,8 @@ int post(ReceiveRequest& request) {
   void* message = nullptr;
   Guard guard(state.lock);
   const tagline_status status =
-      tagline_post_receive(state.matcher, envelope_of(state, base.req_peer, base.req_tag),
-                           &request, &message, &request.handle);
+      tagline_post_receive(state.matcher, envelope_of(state, base.req_peer, base.req_tag), &request,
+                           &message, &request.handle);
   guard.unlock();
   if (status == TAGLINE_QUEUED) return OMPI_SUCCESS;
   if (status != TAGLINE_MATCHED) {

@@ -45,9 +45,8 @@ void unpack(ReceiveRequest& request, const mca_btl_base_segment_t* segments,
 
 void acknowledge(ReceiveRequest& request, std::uint64_t offset, std::uint64_t length,
                  std::uint64_t flags) {
-  const AcknowledgeHeader header = {request.send_request,
-                                    reinterpret_cast<std::uintptr_t>(&request), offset, length,
-                                    flags};
+  const AcknowledgeHeader header = {
+      request.send_request, reinterpret_cast<std::uintptr_t>(&request), offset, length, flags};
   send_control(request.endpoint, nullptr, kAcknowledge, &header, sizeof(header));
 }
 
@@ -70,8 +69,8 @@ bool try_get(RemoteTransfer* transfer) {
   mca_btl_base_module_t* btl = link->btl;
   if (btl->btl_register_mem != nullptr && transfer->registration == nullptr &&
       transfer->length >= btl->btl_get_local_registration_threshold) {
-    mca_bml_base_register_mem(link, transfer->local, transfer->length,
-                              MCA_BTL_REG_FLAG_LOCAL_WRITE, &transfer->registration);
+    mca_bml_base_register_mem(link, transfer->local, transfer->length, MCA_BTL_REG_FLAG_LOCAL_WRITE,
+                              &transfer->registration);
     if (transfer->registration == nullptr) {
       get_failed(transfer);
       return true;
@@ -112,11 +111,10 @@ bool aligned(std::uint64_t value, std::size_t alignment) {
 // Starts to read the message in pieces that the BTL can handle. False: not possible.
 bool start_gets(ReceiveRequest& request, const Arrival& arrival) {
   const auto& header = arrival.header<GetHeader>();
-  const std::uint64_t wanted = std::min<std::uint64_t>(request.message_bytes,
-                                                       request.layout.bytes);
+  const std::uint64_t wanted = std::min<std::uint64_t>(request.message_bytes, request.layout.bytes);
   mca_bml_base_btl_t* link = mca_bml_base_btl_array_find(&request.endpoint->btl_rdma, arrival.btl);
-  if (!request.layout.contiguous || link == nullptr ||
-      (link->btl_flags & MCA_BTL_FLAGS_GET) == 0 || wanted == 0) {
+  if (!request.layout.contiguous || link == nullptr || (link->btl_flags & MCA_BTL_FLAGS_GET) == 0 ||
+      wanted == 0) {
     return false;
   }
   const mca_btl_base_module_t* btl = link->btl;
@@ -139,8 +137,7 @@ bool start_gets(ReceiveRequest& request, const Arrival& arrival) {
     transfer->remote = header.address + offset;
     transfer->offset = offset;
     transfer->length = std::min(limit, wanted - offset);
-    transfer->counted =
-        transfer->length + (offset + transfer->length == wanted ? cut_off : 0);
+    transfer->counted = transfer->length + (offset + transfer->length == wanted ? cut_off : 0);
     std::memcpy(transfer->remote_handle, &header + 1, btl->btl_registration_handle_size);
     add_fetch(request.references, 1);
     if (!try_get(transfer)) retry_later(transfer->pending, retry_get, transfer);
@@ -183,11 +180,8 @@ bool ask_for_put(ReceiveRequest& request, mca_bml_base_btl_t* link, std::uint64_
     std::memcpy(packet + bytes, transfer->registration, btl->btl_registration_handle_size);
     bytes += btl->btl_registration_handle_size;
   }
-  const PutHeader header = {request.send_request,
-                            reinterpret_cast<std::uintptr_t>(&request),
-                            reinterpret_cast<std::uintptr_t>(transfer),
-                            transfer->offset,
-                            length,
+  const PutHeader header = {request.send_request, reinterpret_cast<std::uintptr_t>(&request),
+                            reinterpret_cast<std::uintptr_t>(transfer), transfer->offset, length,
                             reinterpret_cast<std::uintptr_t>(transfer->local),
                             // The first piece is asked for once, however often it is tried.
                             transfer->offset == request.first_put ? std::uint64_t{kFirstReply} : 0};
@@ -207,8 +201,8 @@ std::uint64_t put_piece(const ReceiveRequest& request, const mca_btl_base_module
   constexpr std::uint64_t kSmallestShare = 64 * 1024;
   std::uint64_t piece = request.message_bytes - request.put_offset;
   if (links > 1) {
-    piece = std::min(piece, std::max<std::uint64_t>(request.message_bytes / links + 1,
-                                                    kSmallestShare));
+    piece =
+        std::min(piece, std::max<std::uint64_t>(request.message_bytes / links + 1, kSmallestShare));
   }
   if (btl->btl_rdma_pipeline_frag_size != 0) {
     piece = std::min<std::uint64_t>(piece, btl->btl_rdma_pipeline_frag_size);

@@ -69,16 +69,25 @@ void construct_receive(ReceiveRequest* request) {
 
 void destruct_receive(ReceiveRequest* request) { request->unpack_lock.~mutex(); }
 
-opal_class_t send_class = {
-    "tagline_send_request", OBJ_CLASS(mca_pml_base_send_request_t),
-    reinterpret_cast<opal_construct_t>(construct_send),
-    reinterpret_cast<opal_destruct_t>(destruct_send), 0, 0, nullptr, nullptr, sizeof(SendRequest)};
+opal_class_t send_class = {"tagline_send_request",
+                           OBJ_CLASS(mca_pml_base_send_request_t),
+                           reinterpret_cast<opal_construct_t>(construct_send),
+                           reinterpret_cast<opal_destruct_t>(destruct_send),
+                           0,
+                           0,
+                           nullptr,
+                           nullptr,
+                           sizeof(SendRequest)};
 
-opal_class_t receive_class = {
-    "tagline_receive_request", OBJ_CLASS(mca_pml_base_recv_request_t),
-    reinterpret_cast<opal_construct_t>(construct_receive),
-    reinterpret_cast<opal_destruct_t>(destruct_receive), 0, 0, nullptr, nullptr,
-    sizeof(ReceiveRequest)};
+opal_class_t receive_class = {"tagline_receive_request",
+                              OBJ_CLASS(mca_pml_base_recv_request_t),
+                              reinterpret_cast<opal_construct_t>(construct_receive),
+                              reinterpret_cast<opal_destruct_t>(destruct_receive),
+                              0,
+                              0,
+                              nullptr,
+                              nullptr,
+                              sizeof(ReceiveRequest)};
 
 void describe(mca_pml_base_request_t& base, const void* buffer, std::size_t count,
               ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm,
@@ -135,9 +144,9 @@ ReceiveRequest* allocate_receive() {
   return reinterpret_cast<ReceiveRequest*>(opal_free_list_wait(&mca_pml_base_recv_requests));
 }
 
-void prepare(SendRequest& request, const void* buffer, std::size_t count,
-             ompi_datatype_t* datatype, int peer, int tag, mca_pml_base_send_mode_t mode,
-             ompi_communicator_t* comm, bool persistent) {
+void prepare(SendRequest& request, const void* buffer, std::size_t count, ompi_datatype_t* datatype,
+             int peer, int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
+             bool persistent) {
   prepare_base(request.base.req_base, buffer, count, datatype, peer, tag, comm, persistent);
   request.base.req_addr = buffer;
   request.base.req_send_mode = mode;

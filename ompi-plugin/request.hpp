@@ -54,16 +54,16 @@ struct SendRequest {
   Layout layout;
   std::uint32_t life;
   std::int32_t references;
-  std::size_t bytes_left;         // not yet known to have been delivered
-  std::uint32_t context;          // for headers: context id and kUnordered
+  std::size_t bytes_left;  // not yet known to have been delivered
+  std::uint32_t context;   // for headers: context id and kUnordered
   std::uint32_t sequence;
   std::uint64_t receive_request;  // the peer's, for fragments
   mca_bml_base_btl_t* registered_link;
   mca_btl_base_registration_handle_t* registration;  // of the whole buffer, for Get
-  std::int32_t fragments;         // in flight
-  std::int32_t schedule_tokens;   // who brings it from 0 to 1 schedules
+  std::int32_t fragments;                            // in flight
+  std::int32_t schedule_tokens;                      // who brings it from 0 to 1 schedules
   std::uint32_t next_link;
-  Pending pending;                // start or schedule
+  Pending pending;  // start or schedule
   std::mutex ranges_lock;
   std::vector<Range> ranges;
 
@@ -75,27 +75,27 @@ struct ReceiveRequest {
   Layout layout;                     // what the user offers
   std::uint32_t life;
   std::int32_t references;
-  tagline_handle handle;             // while it waits in the matcher
-  std::size_t message_bytes;         // what the sender sent
-  std::size_t bytes_left;            // not yet received
-  std::uint64_t send_request;        // the peer's
+  tagline_handle handle;       // while it waits in the matcher
+  std::size_t message_bytes;   // what the sender sent
+  std::size_t bytes_left;      // not yet received
+  std::uint64_t send_request;  // the peer's
   mca_bml_base_endpoint_t* endpoint;
-  std::uint64_t first_put;           // first byte that the sender writes itself
-  std::uint64_t put_offset;          // next byte to ask for
-  std::int32_t puts;                 // in flight
+  std::uint64_t first_put;   // first byte that the sender writes itself
+  std::uint64_t put_offset;  // next byte to ask for
+  std::int32_t puts;         // in flight
   std::int32_t schedule_tokens;
   std::uint32_t next_link;
-  Pending pending;                   // schedule
-  std::mutex unpack_lock;            // fragments of several links share one convertor
+  Pending pending;         // schedule
+  std::mutex unpack_lock;  // fragments of several links share one convertor
 
   ompi_request_t& ompi() { return base.req_base.req_ompi; }
 };
 
 // Sets up a request for one message; the datatype and the communicator are referenced until
 // it is recycled.
-void prepare(SendRequest& request, const void* buffer, std::size_t count,
-             ompi_datatype_t* datatype, int peer, int tag, mca_pml_base_send_mode_t mode,
-             ompi_communicator_t* comm, bool persistent);
+void prepare(SendRequest& request, const void* buffer, std::size_t count, ompi_datatype_t* datatype,
+             int peer, int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
+             bool persistent);
 void prepare(ReceiveRequest& request, void* buffer, std::size_t count, ompi_datatype_t* datatype,
              int peer, int tag, ompi_communicator_t* comm, bool persistent);
 

@@ -21,7 +21,8 @@ inline bool number(CommunicatorState& state, const ompi_communicator_t* comm, in
     return true;
   }
   Peer* entry = state.peers.find(peer);
-  if (entry == nullptr) [[unlikely]] return false;
+  if (entry == nullptr) [[unlikely]]
+    return false;
   context = state.context_id;
   sequence = add_fetch<std::uint32_t>(entry->sent, 1) - 1;
   return true;
@@ -83,7 +84,8 @@ extern "C" int tagline_isend(const void* data, std::size_t count, ompi_datatype_
                              int peer, int tag, mca_pml_base_send_mode_t mode,
                              ompi_communicator_t* comm, ompi_request_t** handle) {
   mca_bml_base_endpoint_t* endpoint = endpoint_of(comm, peer);
-  if (endpoint == nullptr) [[unlikely]] return OMPI_ERR_UNREACH;
+  if (endpoint == nullptr) [[unlikely]]
+    return OMPI_ERR_UNREACH;
   std::uint32_t context = 0;
   std::uint32_t sequence = 0;
   bool numbered = false;
@@ -121,7 +123,8 @@ extern "C" int tagline_send(const void* data, std::size_t count, ompi_datatype_t
     return ompi_request_free(&handle);
   }
   mca_bml_base_endpoint_t* endpoint = endpoint_of(comm, peer);
-  if (endpoint == nullptr) [[unlikely]] return OMPI_ERR_UNREACH;
+  if (endpoint == nullptr) [[unlikely]]
+    return OMPI_ERR_UNREACH;
   std::uint32_t context = 0;
   std::uint32_t sequence = 0;
   if (!number(*state_of(comm), comm, peer, context, sequence)) return OMPI_ERR_OUT_OF_RESOURCE;
@@ -167,8 +170,8 @@ int start_persistent(SendRequest& request) {
   request.base.req_addr = base.req_addr;
   opal_convertor_cleanup(&base.req_convertor);
   opal_convertor_copy_and_prepare_for_send(ompi_proc_local_proc->super.proc_convertor,
-                                           &base.req_datatype->super, base.req_count,
-                                           base.req_addr, 0, &base.req_convertor);
+                                           &base.req_datatype->super, base.req_count, base.req_addr,
+                                           0, &base.req_convertor);
   return activate(request, 0, 0, false);
 }
 

@@ -101,8 +101,8 @@ int start_rendezvous(SendRequest& request, mca_bml_base_btl_t* link, std::size_t
                      std::uint64_t flags) {
   RendezvousHeader header = {match_header(request), request.layout.bytes,
                              reinterpret_cast<std::uintptr_t>(&request), flags};
-  mca_btl_base_descriptor_t* descriptor = describe(link, request, sizeof(header), bytes,
-                                                   kFirstPacketFlags | MCA_BTL_DES_FLAGS_SIGNAL);
+  mca_btl_base_descriptor_t* descriptor =
+      describe(link, request, sizeof(header), bytes, kFirstPacketFlags | MCA_BTL_DES_FLAGS_SIGNAL);
   if (descriptor == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   std::memcpy(descriptor->des_segments[0].seg_addr.pval, &header, sizeof(header));
   descriptor->des_cbfunc = on_rendezvous_sent;
@@ -161,7 +161,8 @@ int start_on(SendRequest& request, mca_bml_base_btl_t* link) {
     }
   }
   const std::size_t first = std::min({bytes, room, btl->btl_rndv_eager_limit});
-  return start_rendezvous(request, link, first, request.layout.contiguous ? std::uint64_t{kContiguous} : 0);
+  return start_rendezvous(request, link, first,
+                          request.layout.contiguous ? std::uint64_t{kContiguous} : 0);
 }
 
 // OMPI_ERR_OUT_OF_RESOURCE if no link takes it.
@@ -192,8 +193,8 @@ int start(SendRequest& request) {
   return OMPI_SUCCESS;
 }
 
-bool send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& header,
-                 const Layout& layout, const ompi_datatype_t* datatype, std::size_t count) {
+bool send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& header, const Layout& layout,
+                 const ompi_datatype_t* datatype, std::size_t count) {
   mca_bml_base_btl_t* link = mca_bml_base_btl_array_get_next(&endpoint->btl_eager);
   mca_btl_base_module_t* btl = link->btl;
   if (btl->btl_sendi == nullptr || layout.bytes > plugin.parameters.send_inline_limit ||
@@ -228,9 +229,8 @@ bool send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& header,
         layout.memory - datatype->super.true_lb, 0, &convertor);
   }
   const int status = btl->btl_sendi(btl, link->btl_endpoint, &convertor,
-                                    const_cast<EagerHeader*>(&header), sizeof(header),
-                                    layout.bytes, MCA_BTL_NO_ORDER, kFirstPacketFlags, kEager,
-                                    nullptr);
+                                    const_cast<EagerHeader*>(&header), sizeof(header), layout.bytes,
+                                    MCA_BTL_NO_ORDER, kFirstPacketFlags, kEager, nullptr);
   if (!layout.contiguous) opal_convertor_cleanup(&convertor);
   return status == OMPI_SUCCESS;
 }
@@ -259,8 +259,8 @@ std::size_t direct_link_count(mca_bml_base_endpoint_t* endpoint, std::uint32_t f
   std::size_t usable = 0;
   const std::size_t count = mca_bml_base_btl_array_get_size(&endpoint->btl_rdma);
   for (std::size_t i = 0; i < count; ++i) {
-    usable += direct_link(endpoint, flag, i) ==
-              mca_bml_base_btl_array_get_index(&endpoint->btl_rdma, i);
+    usable +=
+        direct_link(endpoint, flag, i) == mca_bml_base_btl_array_get_index(&endpoint->btl_rdma, i);
   }
   return usable;
 }

@@ -15,8 +15,8 @@ int start(SendRequest& request);
 
 // One try to put a whole message into a BTL without any request. The data has left the user's
 // buffer on success. False: not possible now, or not with this BTL.
-bool send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& header,
-                 const Layout& layout, const ompi_datatype_t* datatype, std::size_t count);
+bool send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& header, const Layout& layout,
+                 const ompi_datatype_t* datatype, std::size_t count);
 
 // Queues bytes of the message to be sent as fragments, and sends what the BTLs take.
 void send_range(SendRequest& request, Range range);

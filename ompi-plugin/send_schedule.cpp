@@ -73,8 +73,7 @@ std::size_t send_fragment(SendRequest& request, mca_bml_base_btl_t* link, Range 
   opal_convertor_set_position(convertor, &position);
   mca_btl_base_descriptor_t* descriptor = nullptr;
   mca_bml_base_prepare_src(link, convertor, MCA_BTL_NO_ORDER, sizeof(FragmentHeader), &bytes,
-                           MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | MCA_BTL_DES_FLAGS_SIGNAL,
-                           &descriptor);
+                           MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | MCA_BTL_DES_FLAGS_SIGNAL, &descriptor);
   if (descriptor == nullptr) return 0;
   if (bytes == 0) {
     mca_bml_base_free(link, descriptor);
@@ -145,8 +144,7 @@ bool try_put(RemoteTransfer* transfer) {
   mca_btl_base_module_t* btl = link->btl;
   if (btl->btl_register_mem != nullptr && transfer->registration == nullptr &&
       transfer->length >= btl->btl_put_local_registration_threshold) {
-    mca_bml_base_register_mem(link, transfer->local, transfer->length, 0,
-                              &transfer->registration);
+    mca_bml_base_register_mem(link, transfer->local, transfer->length, 0, &transfer->registration);
     if (transfer->registration == nullptr) {
       put_failed(transfer);
       return true;
@@ -220,8 +218,7 @@ TAGLINE_BTL_CALLBACK(tagline_on_put) {
   transfer->offset = header.offset;
   transfer->length = header.length;
   transfer->peer_transfer = header.transfer;
-  std::memcpy(transfer->remote_handle, packet + sizeof(header),
-              btl->btl_registration_handle_size);
+  std::memcpy(transfer->remote_handle, packet + sizeof(header), btl->btl_registration_handle_size);
   add_fetch(request.references, 1);
   if (!try_put(transfer)) retry_later(transfer->pending, retry_put, transfer);
   if ((header.flags & kFirstReply) != 0) release(request);
