@@ -14,20 +14,20 @@
 extern mca_base_component_t mca_pml_base_selected_component;
 
 static void check_selection(void) {
-  const char *expected = getenv("TAGLINE_EXPECT_PML");
-  const char *selected = mca_pml_base_selected_component.mca_component_name;
+  const char* expected = getenv("TAGLINE_EXPECT_PML");
+  const char* selected = mca_pml_base_selected_component.mca_component_name;
   if (expected == NULL || strcmp(expected, selected) == 0) return;
   fprintf(stderr, "expect_pml: expected component %s to be selected, got %s\n", expected, selected);
   PMPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-int MPI_Init(int *argc, char ***argv) {
+int MPI_Init(int* argc, char*** argv) {
   const int result = PMPI_Init(argc, argv);
   check_selection();
   return result;
 }
 
-int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   const int result = PMPI_Init_thread(argc, argv, required, provided);
   check_selection();
   return result;

@@ -5,7 +5,7 @@
 
 #include "program.h"
 
-static char *incoming;
+static char* incoming;
 
 static void receive(int count, int bytes) {
   for (int i = 0; i < count; ++i) {
@@ -41,7 +41,7 @@ static void complete_without_receive(int count, int bytes) {
     memset(message, 0x33, (size_t)bytes);
   }
   receive(count, bytes);
-  void *detached;
+  void* detached;
   int detached_bytes;
   MPI_Buffer_detach(&detached, &detached_bytes);
   EXPECT(detached == attached && detached_bytes == size, "the attached buffer back");
@@ -62,7 +62,7 @@ static void detach_delivers(int bytes) {
       fill(message, (size_t)bytes, (uint64_t)(world_rank + i));
       MPI_Bsend(message, bytes, MPI_BYTE, partner_rank(), 1, MPI_COMM_WORLD);
     }
-    void *detached;
+    void* detached;
     int detached_bytes;
     MPI_Buffer_detach(&detached, &detached_bytes);
     memset(attached, 0x44, (size_t)size);
@@ -91,7 +91,7 @@ static void full_buffer(bool strict) {
   MPI_Bsend(message, kBytes, MPI_BYTE, partner_rank(), 1, usable);
   MPI_Recv(incoming, kBytes, MPI_BYTE, partner_rank(), MPI_ANY_TAG, usable, MPI_STATUS_IGNORE);
   EXPECT_CONTENTS(incoming, kBytes, partner_rank());
-  void *detached;
+  void* detached;
   int detached_bytes;
   MPI_Buffer_detach(&detached, &detached_bytes);
   MPI_Comm_free(&copy);
@@ -108,12 +108,12 @@ static void room_is_reused(int rounds) {
     receive(1, kBytes);
     MPI_Barrier(MPI_COMM_WORLD);
   }
-  void *detached;
+  void* detached;
   int detached_bytes;
   MPI_Buffer_detach(&detached, &detached_bytes);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   incoming = allocate(1000000);
   static const int kBytes[] = {0, 10, 1000, 5000, 70000, 500000};

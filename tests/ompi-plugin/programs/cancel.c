@@ -5,7 +5,7 @@
 
 enum { kMaxBytes = 300000 };
 
-static bool was_cancelled(const MPI_Status *status) {
+static bool was_cancelled(const MPI_Status* status) {
   int cancelled = 0;
   MPI_Test_cancelled(status, &cancelled);
   return cancelled != 0;
@@ -55,11 +55,11 @@ static void matched(int bytes) {
 // order posted. Receives alternate between exact and wildcard.
 static void out_of_a_queue(int depth, uint64_t seed) {
   const int partner = partner_rank();
-  int *values = allocate((size_t)depth * sizeof(int));
-  MPI_Request *requests = allocate((size_t)depth * sizeof *requests);
-  bool *kept = allocate((size_t)depth * sizeof *kept);
+  int* values = allocate((size_t)depth * sizeof(int));
+  MPI_Request* requests = allocate((size_t)depth * sizeof *requests);
+  bool* kept = allocate((size_t)depth * sizeof *kept);
   uint64_t random = seed;
-  int *order = random_order(depth, &random);
+  int* order = random_order(depth, &random);
   for (int i = 0; i < depth; ++i) {
     values[i] = -7;
     kept[i] = true;
@@ -146,19 +146,20 @@ static void cancelled_send(int bytes) {
   int theirs_cancelled = 0, mine_cancelled = 0, done = 0;
   MPI_Request_get_status(request, &done, &status);
   if (done) mine_cancelled = was_cancelled(&status);
-  MPI_Sendrecv(&mine_cancelled, 1, MPI_INT, partner, 18, &theirs_cancelled, 1, MPI_INT, partner,
-               18, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(&mine_cancelled, 1, MPI_INT, partner, 18, &theirs_cancelled, 1, MPI_INT, partner, 18,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   if (!theirs_cancelled) {
     MPI_Recv(incoming, bytes, MPI_BYTE, partner, 17, MPI_COMM_WORLD, &status);
     EXPECT_CONTENTS(incoming, bytes, partner);
   }
   MPI_Wait(&request, &status);
-  EXPECT(was_cancelled(&status) == (mine_cancelled != 0), "one answer to whether a send is cancelled");
+  EXPECT(was_cancelled(&status) == (mine_cancelled != 0),
+         "one answer to whether a send is cancelled");
   free(incoming);
   free(outgoing);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   const int partner = partner_rank();
   for (int i = 0; i < 20; ++i) {

@@ -8,17 +8,17 @@ static int *in, *out, *counts, *places, *again_counts, *again_places;
 
 static int value(int rank, int i) { return rank * 1000003 + i; }
 
-static void fill_ints(int *values, int count, int rank) {
+static void fill_ints(int* values, int count, int rank) {
   for (int i = 0; i < count; ++i) values[i] = value(rank, i);
 }
 
-static void expect_ints(const char *name, const int *values, int count, int rank, int first) {
+static void expect_ints(const char* name, const int* values, int count, int rank, int first) {
   for (int i = 0; i < count; ++i)
     EXPECT(values[i] == value(rank, first + i), "%s: item %d of rank %d to be %d, got %d", name,
            first + i, rank, value(rank, first + i), values[i]);
 }
 
-static void expect_sums(const char *name, const int *values, int count, int first, int ranks) {
+static void expect_sums(const char* name, const int* values, int count, int first, int ranks) {
   for (int i = 0; i < count; ++i) {
     int sum = 0;
     for (int r = 0; r < ranks; ++r) sum += value(r, first + i);
@@ -27,28 +27,28 @@ static void expect_sums(const char *name, const int *values, int count, int firs
 }
 
 // Runs the blocking call, then the nonblocking one, and checks after each.
-#define BOTH(Call, call, check, ...)                     \
-  do {                                              \
-    memset(out, 0xFF, bytes);                       \
-    MPI_##Call(__VA_ARGS__);                        \
-    check;                                          \
-    memset(out, 0xFF, bytes);                       \
-    MPI_I##call(__VA_ARGS__, &request);             \
-    MPI_Wait(&request, MPI_STATUS_IGNORE);          \
-    check;                                          \
+#define BOTH(Call, call, check, ...)       \
+  do {                                     \
+    memset(out, 0xFF, bytes);              \
+    MPI_##Call(__VA_ARGS__);               \
+    check;                                 \
+    memset(out, 0xFF, bytes);              \
+    MPI_I##call(__VA_ARGS__, &request);    \
+    MPI_Wait(&request, MPI_STATUS_IGNORE); \
+    check;                                 \
   } while (0)
 
-static void expect_all(const char *name, int count) {
+static void expect_all(const char* name, int count) {
   for (int r = 0; r < n; ++r) expect_ints(name, out + r * count, count, r, 0);
 }
-static void expect_mine_of_all(const char *name, int count) {
+static void expect_mine_of_all(const char* name, int count) {
   for (int r = 0; r < n; ++r) expect_ints(name, out + r * count, count, r, world_rank * count);
 }
 // Rank r contributes count + r items.
-static void expect_uneven(const char *name, int count) {
+static void expect_uneven(const char* name, int count) {
   for (int r = 0; r < n; ++r) expect_ints(name, out + places[r], count + r, r, 0);
 }
-static void expect_uneven_of_all(const char *name, int count) {
+static void expect_uneven_of_all(const char* name, int count) {
   for (int r = 0; r < n; ++r)
     expect_ints(name, out + again_places[r], count + world_rank, r, places[world_rank]);
 }
@@ -71,17 +71,19 @@ static void rooted(int count, int root) {
   }
   fill_ints(in, n * (count + n), world_rank);
   if (is_root)
-    BOTH(Gather, gather, expect_all("Gather", count), in, count, MPI_INT, out, count, MPI_INT, root, world);
+    BOTH(Gather, gather, expect_all("Gather", count), in, count, MPI_INT, out, count, MPI_INT, root,
+         world);
   else
     BOTH(Gather, gather, (void)0, in, count, MPI_INT, NULL, 0, MPI_INT, root, world);
-  BOTH(Scatter, scatter, expect_ints("Scatter", out, count, root, world_rank * count), in, count, MPI_INT,
-       out, count, MPI_INT, root, world);
-  BOTH(Gatherv, gatherv, if (is_root) expect_uneven("Gatherv", count), in, count + world_rank, MPI_INT, out,
-       counts, places, MPI_INT, root, world);
-  BOTH(Scatterv, scatterv, expect_ints("Scatterv", out, count + world_rank, root, places[world_rank]), in,
-       counts, places, MPI_INT, out, count + world_rank, MPI_INT, root, world);
-  BOTH(Reduce, reduce, if (is_root) expect_sums("Reduce", out, count, 0, n), in, out, count, MPI_INT,
-       MPI_SUM, root, world);
+  BOTH(Scatter, scatter, expect_ints("Scatter", out, count, root, world_rank * count), in, count,
+       MPI_INT, out, count, MPI_INT, root, world);
+  BOTH(Gatherv, gatherv, if (is_root) expect_uneven("Gatherv", count), in, count + world_rank,
+       MPI_INT, out, counts, places, MPI_INT, root, world);
+  BOTH(Scatterv, scatterv,
+       expect_ints("Scatterv", out, count + world_rank, root, places[world_rank]), in, counts,
+       places, MPI_INT, out, count + world_rank, MPI_INT, root, world);
+  BOTH(Reduce, reduce, if (is_root) expect_sums("Reduce", out, count, 0, n), in, out, count,
+       MPI_INT, MPI_SUM, root, world);
 }
 
 static void unrooted(int count) {
@@ -89,37 +91,40 @@ static void unrooted(int count) {
   const size_t bytes = (size_t)(n * (count + n)) * sizeof(int);
   MPI_Request request;
   fill_ints(in, n * (count + n), world_rank);
-  BOTH(Allgather, allgather, expect_all("Allgather", count), in, count, MPI_INT, out, count, MPI_INT, world);
-  BOTH(Allgatherv, allgatherv, expect_uneven("Allgatherv", count), in, count + world_rank, MPI_INT, out, counts,
-       places, MPI_INT, world);
-  BOTH(Alltoall, alltoall, expect_mine_of_all("Alltoall", count), in, count, MPI_INT, out, count, MPI_INT,
-       world);
-  BOTH(Alltoallv, alltoallv, expect_uneven_of_all("Alltoallv", count), in, counts, places, MPI_INT, out,
-       again_counts, again_places, MPI_INT, world);
-  BOTH(Allreduce, allreduce, expect_sums("Allreduce", out, count, 0, n), in, out, count, MPI_INT, MPI_SUM,
-       world);
-  BOTH(Reduce_scatter, reduce_scatter, expect_sums("Reduce_scatter", out, counts[world_rank], places[world_rank], n),
-       in, out, counts, MPI_INT, MPI_SUM, world);
-  BOTH(Reduce_scatter_block, reduce_scatter_block, expect_sums("Reduce_scatter_block", out, count, world_rank * count, n),
-       in, out, count, MPI_INT, MPI_SUM, world);
-  BOTH(Scan, scan, expect_sums("Scan", out, count, 0, world_rank + 1), in, out, count, MPI_INT, MPI_SUM,
-       world);
-  BOTH(Exscan, exscan, if (world_rank > 0) expect_sums("Exscan", out, count, 0, world_rank), in, out, count,
+  BOTH(Allgather, allgather, expect_all("Allgather", count), in, count, MPI_INT, out, count,
+       MPI_INT, world);
+  BOTH(Allgatherv, allgatherv, expect_uneven("Allgatherv", count), in, count + world_rank, MPI_INT,
+       out, counts, places, MPI_INT, world);
+  BOTH(Alltoall, alltoall, expect_mine_of_all("Alltoall", count), in, count, MPI_INT, out, count,
+       MPI_INT, world);
+  BOTH(Alltoallv, alltoallv, expect_uneven_of_all("Alltoallv", count), in, counts, places, MPI_INT,
+       out, again_counts, again_places, MPI_INT, world);
+  BOTH(Allreduce, allreduce, expect_sums("Allreduce", out, count, 0, n), in, out, count, MPI_INT,
+       MPI_SUM, world);
+  BOTH(Reduce_scatter, reduce_scatter,
+       expect_sums("Reduce_scatter", out, counts[world_rank], places[world_rank], n), in, out,
+       counts, MPI_INT, MPI_SUM, world);
+  BOTH(Reduce_scatter_block, reduce_scatter_block,
+       expect_sums("Reduce_scatter_block", out, count, world_rank * count, n), in, out, count,
        MPI_INT, MPI_SUM, world);
+  BOTH(Scan, scan, expect_sums("Scan", out, count, 0, world_rank + 1), in, out, count, MPI_INT,
+       MPI_SUM, world);
+  BOTH(Exscan, exscan, if (world_rank > 0) expect_sums("Exscan", out, count, 0, world_rank), in,
+       out, count, MPI_INT, MPI_SUM, world);
 
   // In place, and with one datatype per peer.
   fill_ints(out, count, world_rank);
   MPI_Allreduce(MPI_IN_PLACE, out, count, MPI_INT, MPI_SUM, world);
   expect_sums("Allreduce in place", out, count, 0, n);
   int *byte_places = allocate((size_t)n * sizeof(int)), *back = allocate((size_t)n * sizeof(int));
-  MPI_Datatype *types = allocate((size_t)n * sizeof *types);
+  MPI_Datatype* types = allocate((size_t)n * sizeof *types);
   for (int r = 0; r < n; ++r) {
     types[r] = MPI_INT;
     byte_places[r] = places[r] * (int)sizeof(int);
     back[r] = again_places[r] * (int)sizeof(int);
   }
-  BOTH(Alltoallw, alltoallw, expect_uneven_of_all("Alltoallw", count), in, counts, byte_places, types, out,
-       again_counts, back, types, world);
+  BOTH(Alltoallw, alltoallw, expect_uneven_of_all("Alltoallw", count), in, counts, byte_places,
+       types, out, again_counts, back, types, world);
   free(types);
   free(back);
   free(byte_places);
@@ -152,8 +157,8 @@ static void at_once(int count) {
   enum { kAtOnce = 20 };
   const int partner = partner_rank();
   MPI_Request requests[3 * kAtOnce + 1];
-  int *sums = allocate((size_t)(kAtOnce * count) * sizeof(int));
-  int *messages = allocate((size_t)(kAtOnce * count) * sizeof(int));
+  int* sums = allocate((size_t)(kAtOnce * count) * sizeof(int));
+  int* messages = allocate((size_t)(kAtOnce * count) * sizeof(int));
   fill_ints(in, count, world_rank);
   for (int i = 0; i < kAtOnce; ++i) {
     MPI_Irecv(messages + i * count, count, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD,
@@ -172,7 +177,7 @@ static void at_once(int count) {
   free(sums);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   n = world_size;
   static const int kCounts[] = {1, 7, 300, 5000, 60000};

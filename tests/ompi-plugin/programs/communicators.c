@@ -61,7 +61,8 @@ static void splits_and_groups(void) {
     int range[1][3] = {{0, leaders - 1, 1}};
     MPI_Group_range_incl(world, 1, range, &group);
     MPI_Comm_create(MPI_COMM_WORLD, group, &created);
-    EXPECT((created != MPI_COMM_NULL) == (world_rank < leaders), "members only in a new communicator");
+    EXPECT((created != MPI_COMM_NULL) == (world_rank < leaders),
+           "members only in a new communicator");
     if (created != MPI_COMM_NULL) {
       ring(created, round, 1000);
       MPI_Comm_free(&created);
@@ -121,8 +122,7 @@ static void freed_with_messages_under_way(int bytes) {
     MPI_Request requests[2];
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     memset(incoming, 0, (size_t)bytes);
-    if (round % 2 == 0)
-      MPI_Irecv(incoming, bytes, MPI_BYTE, MPI_ANY_SOURCE, 3, copy, &requests[0]);
+    if (round % 2 == 0) MPI_Irecv(incoming, bytes, MPI_BYTE, MPI_ANY_SOURCE, 3, copy, &requests[0]);
     MPI_Issend(outgoing, bytes, MPI_BYTE, partner, 3, copy, &requests[1]);
     if (round % 2 != 0) MPI_Irecv(incoming, bytes, MPI_BYTE, partner, 3, copy, &requests[0]);
     MPI_Comm_free(&copy);
@@ -158,7 +158,7 @@ static void made_and_freed(int cycles) {
          growth);
 }
 
-static void with_assertions(const char *key, bool strict) {
+static void with_assertions(const char* key, bool strict) {
   MPI_Comm copy;
   MPI_Info info;
   MPI_Info_create(&info);
@@ -185,7 +185,7 @@ static void with_assertions(const char *key, bool strict) {
   MPI_Info_free(&info);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   const int cycles = (int)argument(argc, argv, "cycles", 3000);
   const bool strict = argument(argc, argv, "strict", 0) != 0;

@@ -7,14 +7,14 @@
 enum { kInts = 24 };  // Every layout's signature is a multiple of 24 ints.
 
 struct layout {
-  const char *name;
+  const char* name;
   MPI_Datatype type;
 };
 
 static struct layout layouts[16];
 static int layout_count = 0;
 
-static void add(const char *name, MPI_Datatype type) {
+static void add(const char* name, MPI_Datatype type) {
   MPI_Type_commit(&type);
   int bytes;
   MPI_Type_size(type, &bytes);
@@ -71,8 +71,8 @@ static void build_layouts(void) {
 
 // Memory that holds `count` elements of a type, whatever its bounds.
 struct region {
-  char *memory;
-  char *origin;  // the address for MPI calls
+  char* memory;
+  char* origin;  // the address for MPI calls
   size_t bytes;
 };
 
@@ -91,7 +91,7 @@ static struct region make_region(MPI_Datatype type, int count, unsigned char val
   return region;
 }
 
-static void transfer(const struct layout *from, const struct layout *to, int count, int tag) {
+static void transfer(const struct layout* from, const struct layout* to, int count, int tag) {
   const int partner = partner_rank();
   const int bytes = count * kInts * (int)sizeof(int);
   struct region source = make_region(from->type, count, 0x11);
@@ -99,7 +99,7 @@ static void transfer(const struct layout *from, const struct layout *to, int cou
   struct region reference = make_region(to->type, count, 0xEE);
 
   fill(source.memory, source.bytes, (uint64_t)(tag + partner));
-  char *packed = allocate((size_t)bytes);
+  char* packed = allocate((size_t)bytes);
   int position = 0;
   MPI_Pack(source.origin, count, from->type, packed, bytes, &position, MPI_COMM_WORLD);
   position = 0;
@@ -128,15 +128,16 @@ static void transposed_matrix(int order) {
   MPI_Type_vector(order, 1, order, MPI_INT, &column);
   MPI_Type_create_resized(column, 0, sizeof(int), &columns);
   MPI_Type_commit(&columns);
-  int *matrix = allocate((size_t)(order * order) * sizeof(int));
-  int *transpose = allocate((size_t)(order * order) * sizeof(int));
+  int* matrix = allocate((size_t)(order * order) * sizeof(int));
+  int* transpose = allocate((size_t)(order * order) * sizeof(int));
   for (int i = 0; i < order * order; ++i) matrix[i] = i + world_rank;
   MPI_Sendrecv(matrix, order * order, MPI_INT, partner, 1, transpose, order, columns, partner, 1,
                MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   for (int i = 0; i < order; ++i)
     for (int j = 0; j < order; ++j)
-      EXPECT(transpose[j * order + i] == i * order + j + partner, "row %d column %d to be %d, got %d",
-             j, i, i * order + j + partner, transpose[j * order + i]);
+      EXPECT(transpose[j * order + i] == i * order + j + partner,
+             "row %d column %d to be %d, got %d", j, i, i * order + j + partner,
+             transpose[j * order + i]);
   free(transpose);
   free(matrix);
   MPI_Type_free(&column);
@@ -159,10 +160,11 @@ static void mixed_struct(int count) {
   MPI_Type_create_struct(3, blocks, places, members, &packed);
   MPI_Type_create_resized(packed, 0, sizeof(struct record), &type);
   MPI_Type_commit(&type);
-  struct record *mine = allocate((size_t)count * sizeof *mine);
-  struct record *theirs = allocate((size_t)(count + 5) * sizeof *theirs);
+  struct record* mine = allocate((size_t)count * sizeof *mine);
+  struct record* theirs = allocate((size_t)(count + 5) * sizeof *theirs);
   for (int i = 0; i < count; ++i)
-    mine[i] = (struct record){(char)(i + world_rank), i * 0.5 + world_rank,
+    mine[i] = (struct record){(char)(i + world_rank),
+                              i * 0.5 + world_rank,
                               {(short)i, (short)(i + 1), (short)world_rank}};
   MPI_Status status;
   int items = -1, elements = -1;
@@ -198,8 +200,8 @@ static void freed_while_in_use(int count) {
   MPI_Datatype type;
   MPI_Type_vector(count, 1, 2, MPI_INT, &type);
   MPI_Type_commit(&type);
-  int *mine = allocate((size_t)count * 2 * sizeof(int));
-  int *theirs = allocate((size_t)count * 2 * sizeof(int));
+  int* mine = allocate((size_t)count * 2 * sizeof(int));
+  int* theirs = allocate((size_t)count * 2 * sizeof(int));
   for (int i = 0; i < 2 * count; ++i) mine[i] = i + world_rank, theirs[i] = -1;
   MPI_Request requests[2];
   MPI_Irecv(theirs, 1, type, partner, 4, MPI_COMM_WORLD, &requests[0]);
@@ -214,7 +216,7 @@ static void freed_while_in_use(int count) {
   free(mine);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   // Open MPI 4.1's own unpacking of strided layouts fails when the fragments of one
   // message arrive out of order, so that transports with several paths to a peer run

@@ -47,7 +47,7 @@ static void accept_and_connect(void) {
   MPI_Comm_free(&half);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   MPI_Comm parent, children;
   MPI_Comm_get_parent(&parent);

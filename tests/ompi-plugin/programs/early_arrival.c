@@ -8,7 +8,7 @@
 
 enum { kBurst = 6, kLarge = 70000 };
 
-static MPI_Comm create(int round, uint64_t *random) {
+static MPI_Comm create(int round, uint64_t* random) {
   MPI_Comm made;
   MPI_Request request;
   switch (round % 4) {
@@ -39,7 +39,7 @@ static void hammer(int rounds) {
   uint64_t random = 5;
   const int receives = kBurst * (world_size - 1);
   int(*numbers)[3] = allocate((size_t)(receives + 1) * sizeof *numbers);
-  MPI_Request *sends = allocate((size_t)(2 * world_size) * kBurst * sizeof *sends);
+  MPI_Request* sends = allocate((size_t)(2 * world_size) * kBurst * sizeof *sends);
   for (int round = 0; round < rounds; ++round) {
     MPI_Comm made = create(round, &random);
     int sent = 0, messages[kBurst][3];
@@ -47,8 +47,7 @@ static void hammer(int rounds) {
     for (int i = 0; i < kBurst; ++i) {
       messages[i][0] = world_rank, messages[i][1] = round, messages[i][2] = i;
       for (int to = 0; to < world_size; ++to)
-        if (to != world_rank)
-          MPI_Isend(messages[i], 3, MPI_INT, to, i % 2, made, &sends[sent++]);
+        if (to != world_rank) MPI_Isend(messages[i], 3, MPI_INT, to, i % 2, made, &sends[sent++]);
     }
     const bool with_large = round % 8 == 0 && world_size > 1;
     const int right = (world_rank + 1) % world_size;
@@ -58,7 +57,7 @@ static void hammer(int rounds) {
       MPI_Isend(large, kLarge, MPI_BYTE, right, 2, made, &sends[sent++]);
     }
     bool large_taken = false;
-    int *next = calloc((size_t)world_size, sizeof *next);
+    int* next = calloc((size_t)world_size, sizeof *next);
     for (int i = 0; i < receives; ++i) {
       MPI_Status status;
       int flag = 0;
@@ -79,8 +78,7 @@ static void hammer(int rounds) {
     }
     free(next);
     if (with_large) {
-      if (!large_taken)
-        MPI_Recv(incoming, kLarge, MPI_BYTE, left, 2, made, MPI_STATUS_IGNORE);
+      if (!large_taken) MPI_Recv(incoming, kLarge, MPI_BYTE, left, 2, made, MPI_STATUS_IGNORE);
       EXPECT_CONTENTS(incoming, kLarge, round + left);
     }
     MPI_Waitall(sent, sends, MPI_STATUSES_IGNORE);
@@ -92,7 +90,7 @@ static void hammer(int rounds) {
   free(large);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   hammer((int)argument(argc, argv, "rounds", 2000));
   return finish();

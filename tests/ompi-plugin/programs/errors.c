@@ -86,9 +86,9 @@ static void truncated(int bytes, int room, enum receive_call call, MPI_Comm comm
 }
 
 static void truncation(void) {
-  static const int kSizes[][2] = {{1, 0},         {8, 4},          {1000, 999},     {4000, 100},
-                                  {5000, 4500},   {5000, 1},       {40000, 39999},  {70000, 0},
-                                  {70000, 60000}, {190000, 100},   {190000, 180000}};
+  static const int kSizes[][2] = {{1, 0},         {8, 4},        {1000, 999},     {4000, 100},
+                                  {5000, 4500},   {5000, 1},     {40000, 39999},  {70000, 0},
+                                  {70000, 60000}, {190000, 100}, {190000, 180000}};
   for (size_t i = 0; i < sizeof kSizes / sizeof kSizes[0]; ++i)
     for (enum receive_call call = kRecv; call < kReceiveCalls; ++call)
       for (int synchronous = 0; synchronous < 2; ++synchronous) {
@@ -143,7 +143,7 @@ static void nothing_was_sent(void) {
   EXPECT(!found, "no message left over from a call that failed");
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   strict = argument(argc, argv, "strict", 0) != 0;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

@@ -6,9 +6,9 @@
 
 #include "program.h"
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
-  const char *how = argc > 1 ? argv[1] : "";
+  const char* how = argc > 1 ? argv[1] : "";
   if (world_rank == world_size - 1) {
     usleep(100000);
     if (strcmp(how, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 42);

@@ -8,7 +8,7 @@
 // The others send to rank 0, which sleeps first.
 static void late_receiver(int count, int bytes, bool blocking) {
   MPI_Barrier(MPI_COMM_WORLD);
-  char *buffer = allocate((size_t)bytes * (blocking ? 1 : 64));
+  char* buffer = allocate((size_t)bytes * (blocking ? 1 : 64));
   if (world_rank == 0) {
     usleep(50000);
     for (int i = 0; i < count; ++i)
@@ -24,7 +24,7 @@ static void late_receiver(int count, int bytes, bool blocking) {
       MPI_Send(buffer, bytes, MPI_BYTE, 0, i % 1000, MPI_COMM_WORLD);
     }
   } else {
-    MPI_Request *requests = allocate((size_t)count * sizeof *requests);
+    MPI_Request* requests = allocate((size_t)count * sizeof *requests);
     for (int i = 0; i < 64; ++i)
       fill(buffer + (size_t)i * bytes, (size_t)bytes, (uint64_t)(world_rank + i));
     for (int i = 0; i < count; ++i)
@@ -38,9 +38,9 @@ static void late_receiver(int count, int bytes, bool blocking) {
 
 static void all_to_all(int count, int bytes) {
   const int total = count * world_size;
-  MPI_Request *requests = allocate((size_t)(2 * total) * sizeof *requests);
-  char *incoming = allocate((size_t)total * (size_t)bytes);
-  char *outgoing = allocate((size_t)bytes);
+  MPI_Request* requests = allocate((size_t)(2 * total) * sizeof *requests);
+  char* incoming = allocate((size_t)total * (size_t)bytes);
+  char* outgoing = allocate((size_t)bytes);
   fill(outgoing, (size_t)bytes, (uint64_t)world_rank);
   for (int i = 0; i < count; ++i)
     for (int to = 0; to < world_size; ++to)
@@ -58,7 +58,7 @@ static void all_to_all(int count, int bytes) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   const int count = (int)argument(argc, argv, "count", 30000);
   late_receiver(count, 1, true);

@@ -48,7 +48,7 @@ static void several_in_flight(size_t bytes, bool reversed) {
 
 static void one_way(size_t bytes) {
   const int partner = partner_rank();
-  char *buffer = allocate(bytes);
+  char* buffer = allocate(bytes);
   if (world_rank < partner) {
     fill(buffer, bytes, 99);
     MPI_Send(buffer, (int)bytes, MPI_BYTE, partner, 6, MPI_COMM_WORLD);
@@ -72,12 +72,12 @@ static void beyond_int(void) {
   MPI_Type_commit(&contiguous);
   MPI_Type_commit(&stacked);
   if (world_rank < partner) {
-    char *buffer = allocate((size_t)element);
+    char* buffer = allocate((size_t)element);
     fill(buffer, (size_t)element, 3);
     MPI_Send(buffer, count, stacked, partner, 7, MPI_COMM_WORLD);
     free(buffer);
   } else {
-    char *buffer = allocate((size_t)element * (size_t)count);
+    char* buffer = allocate((size_t)element * (size_t)count);
     MPI_Status status;
     MPI_Count elements = -1;
     int items = -1;
@@ -94,7 +94,7 @@ static void beyond_int(void) {
   MPI_Type_free(&contiguous);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   const size_t mebibytes = (size_t)argument(argc, argv, "mebibytes", 0);
   if (argument(argc, argv, "beyond_int", 0) != 0) {
@@ -102,8 +102,8 @@ int main(int argc, char **argv) {
   } else if (mebibytes > 0) {
     if (partner_rank() != world_rank) one_way(mebibytes * kMebibyte);
   } else {
-    static const size_t kBytes[] = {kMebibyte - 1,      kMebibyte,          2 * kMebibyte + 5,
-                                    8 * kMebibyte,      16 * kMebibyte - 3, 64 * kMebibyte};
+    static const size_t kBytes[] = {kMebibyte - 1, kMebibyte,          2 * kMebibyte + 5,
+                                    8 * kMebibyte, 16 * kMebibyte - 3, 64 * kMebibyte};
     for (size_t i = 0; i < sizeof kBytes / sizeof kBytes[0]; ++i) {
       both_directions(kBytes[i], false);
       both_directions(kBytes[i], true);

@@ -3,7 +3,7 @@
 // received, on the world and on a duplicate of it: the job still ends cleanly.
 #include "program.h"
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   enum { kCount = 500, kBytes = 100 };  // eager on every transport
   static char never_filled[kCount], sent[kBytes];

@@ -5,8 +5,9 @@
 
 enum { kInts = 20000 };
 
-static void fence(int *memory, MPI_Win window) {
-  const int right = (world_rank + 1) % world_size, left = (world_rank + world_size - 1) % world_size;
+static void fence(int* memory, MPI_Win window) {
+  const int right = (world_rank + 1) % world_size,
+            left = (world_rank + world_size - 1) % world_size;
   int *values = allocate(kInts * sizeof(int)), *fetched = allocate(kInts * sizeof(int));
   for (int i = 0; i < kInts; ++i) values[i] = i + 1000 * world_rank, memory[i] = -1;
   MPI_Win_fence(0, window);
@@ -35,9 +36,10 @@ static void fence(int *memory, MPI_Win window) {
   free(values);
 }
 
-static void strided(int *memory, MPI_Win window) {
+static void strided(int* memory, MPI_Win window) {
   enum { kColumn = 100 };
-  const int right = (world_rank + 1) % world_size, left = (world_rank + world_size - 1) % world_size;
+  const int right = (world_rank + 1) % world_size,
+            left = (world_rank + world_size - 1) % world_size;
   MPI_Datatype column;
   MPI_Type_vector(kColumn, 1, 7, MPI_INT, &column);
   MPI_Type_commit(&column);
@@ -55,8 +57,9 @@ static void strided(int *memory, MPI_Win window) {
   MPI_Type_free(&column);
 }
 
-static void post_start_complete_wait(int *memory, MPI_Win window) {
-  const int right = (world_rank + 1) % world_size, left = (world_rank + world_size - 1) % world_size;
+static void post_start_complete_wait(int* memory, MPI_Win window) {
+  const int right = (world_rank + 1) % world_size,
+            left = (world_rank + world_size - 1) % world_size;
   MPI_Group world, to, from;
   MPI_Comm_group(MPI_COMM_WORLD, &world);
   MPI_Group_incl(world, 1, &right, &to);
@@ -80,11 +83,11 @@ static void post_start_complete_wait(int *memory, MPI_Win window) {
 }
 
 // Rank 0's memory holds a counter (fetch-and-add), a cell for compare-and-swap and sums.
-static void locks(int *memory, MPI_Win window) {
+static void locks(int* memory, MPI_Win window) {
   enum { kRounds = 100 };
   memory[0] = memory[1] = memory[2] = 0;
   MPI_Barrier(MPI_COMM_WORLD);
-  int *tickets = allocate(kRounds * sizeof(int));
+  int* tickets = allocate(kRounds * sizeof(int));
   for (int i = 0; i < kRounds; ++i) {
     const int one = 1;
     MPI_Win_lock(i % 2 == 0 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, 0, 0, window);
@@ -101,7 +104,8 @@ static void locks(int *memory, MPI_Win window) {
   int winner = -1;
   MPI_Fetch_and_op(NULL, &winner, MPI_INT, 0, 1, MPI_NO_OP, window);
   MPI_Win_flush(0, window);
-  EXPECT(old == 0 ? winner == mark : winner == old, "one winner of compare-and-swap, got %d", winner);
+  EXPECT(old == 0 ? winner == mark : winner == old, "one winner of compare-and-swap, got %d",
+         winner);
   MPI_Win_unlock_all(window);
   MPI_Barrier(MPI_COMM_WORLD);
   int total[3] = {-1, -1, -1};
@@ -109,24 +113,25 @@ static void locks(int *memory, MPI_Win window) {
   MPI_Get(total, 3, MPI_INT, 0, 0, 3, MPI_INT, window);
   MPI_Win_unlock(0, window);
   const int sum = kRounds * world_size * (world_size - 1) / 2;
-  EXPECT(total[0] == kRounds * world_size && total[2] == sum, "%d tickets and the sum %d, got %d and %d",
-         kRounds * world_size, sum, total[0], total[2]);
+  EXPECT(total[0] == kRounds * world_size && total[2] == sum,
+         "%d tickets and the sum %d, got %d and %d", kRounds * world_size, sum, total[0], total[2]);
   free(tickets);
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void exercise(int *memory, MPI_Win window) {
+static void exercise(int* memory, MPI_Win window) {
   fence(memory, window);
   strided(memory, window);
   post_start_complete_wait(memory, window);
   locks(memory, window);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   MPI_Win window;
-  int *memory;
-  MPI_Win_allocate(kInts * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+  int* memory;
+  MPI_Win_allocate(kInts * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory,
+                   &window);
   exercise(memory, window);
   MPI_Win_free(&window);
   memory = allocate(kInts * sizeof(int));

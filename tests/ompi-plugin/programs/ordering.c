@@ -15,7 +15,7 @@ struct receive {
 static int message_tag[kMessages], message_bytes[kMessages];
 static struct receive receives[kMessages];
 
-static bool accepts(const struct receive *receive, int message) {
+static bool accepts(const struct receive* receive, int message) {
   return receive->tag == MPI_ANY_TAG || receive->tag == message_tag[message];
 }
 
@@ -43,9 +43,8 @@ static void one_sender(uint64_t seed, int early, int large_percent) {
   uint64_t random = seed;
   for (int i = 0; i < kMessages; ++i) {
     message_tag[i] = random_below(&random, kTags);
-    message_bytes[i] = random_below(&random, 100) < large_percent
-                           ? random_below(&random, kMaxBytes)
-                           : 4 + random_below(&random, 60);
+    message_bytes[i] = random_below(&random, 100) < large_percent ? random_below(&random, kMaxBytes)
+                                                                  : 4 + random_below(&random, 60);
     receives[i].source = random_below(&random, 2) == 0 ? MPI_ANY_SOURCE : partner;
     receives[i].tag = random_below(&random, 2) == 0 ? MPI_ANY_TAG : random_below(&random, kTags);
   }
@@ -65,8 +64,8 @@ static void one_sender(uint64_t seed, int early, int large_percent) {
   static char *incoming[kMessages], *outgoing[kMessages];
   for (int r = 0; r < kMessages; ++r) incoming[r] = allocate(kMaxBytes);
   for (int r = 0; r < early; ++r)
-    MPI_Irecv(incoming[r], kMaxBytes, MPI_BYTE, receives[r].source, receives[r].tag,
-              MPI_COMM_WORLD, &posted[r]);
+    MPI_Irecv(incoming[r], kMaxBytes, MPI_BYTE, receives[r].source, receives[r].tag, MPI_COMM_WORLD,
+              &posted[r]);
   MPI_Barrier(MPI_COMM_WORLD);
   for (int m = 0; m < kMessages; ++m) {
     outgoing[m] = allocate((size_t)message_bytes[m]);
@@ -76,11 +75,11 @@ static void one_sender(uint64_t seed, int early, int large_percent) {
   }
   // The barrier's messages follow the others on the same path only where there is one;
   // an extra message of the same communicator is ordered in every case.
-  MPI_Sendrecv(NULL, 0, MPI_BYTE, partner, kTags, NULL, 0, MPI_BYTE, partner, kTags,
-               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(NULL, 0, MPI_BYTE, partner, kTags, NULL, 0, MPI_BYTE, partner, kTags, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
   for (int r = early; r < kMessages; ++r)
-    MPI_Irecv(incoming[r], kMaxBytes, MPI_BYTE, receives[r].source, receives[r].tag,
-              MPI_COMM_WORLD, &posted[r]);
+    MPI_Irecv(incoming[r], kMaxBytes, MPI_BYTE, receives[r].source, receives[r].tag, MPI_COMM_WORLD,
+              &posted[r]);
   for (int r = 0; r < kMessages; ++r) {
     MPI_Status status;
     const int m = receives[r].gets;
@@ -98,9 +97,9 @@ static void one_sender(uint64_t seed, int early, int large_percent) {
 static void many_senders(int count, bool any_tag) {
   if (world_rank == 0) {
     const int total = count * (world_size - 1);
-    int *next = calloc((size_t)world_size, sizeof *next);
+    int* next = calloc((size_t)world_size, sizeof *next);
     int(*numbers)[2] = allocate((size_t)total * sizeof *numbers);
-    MPI_Request *requests = allocate((size_t)total * sizeof *requests);
+    MPI_Request* requests = allocate((size_t)total * sizeof *requests);
     for (int i = 0; i < total; ++i)
       MPI_Irecv(numbers[i], 2, MPI_INT, MPI_ANY_SOURCE, any_tag ? MPI_ANY_TAG : 1, MPI_COMM_WORLD,
                 &requests[i]);
@@ -126,7 +125,7 @@ static void many_senders(int count, bool any_tag) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   uint64_t seed = 1;
   for (int early = 0; early <= kMessages; early += kMessages / 4)

@@ -14,11 +14,11 @@ static uint64_t contents(int rank, int pair, int round) {
   return (uint64_t)rank * 1000003u + (uint64_t)pair * 1009u + (uint64_t)round;
 }
 
-static void expect_empty(const MPI_Status *status) {
+static void expect_empty(const MPI_Status* status) {
   EXPECT_STATUS(*status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
 }
 
-static void expect_pair(const MPI_Status *status, int partner, int pair, int round) {
+static void expect_pair(const MPI_Status* status, int partner, int pair, int round) {
   EXPECT_STATUS(*status, partner, pair, kBytes[pair]);
   EXPECT_CONTENTS(incoming[pair], kBytes[pair], contents(partner, pair, round));
 }
@@ -101,7 +101,7 @@ static void drained_by_waitsome(int rounds) {
 static void restarted_at_once(int bytes, int rounds) {
   const int partner = partner_rank();
   if (partner == world_rank) return;
-  char *buffer = allocate((size_t)bytes);
+  char* buffer = allocate((size_t)bytes);
   MPI_Request request;
   if (world_rank < partner) {
     MPI_Send_init(buffer, bytes, MPI_BYTE, partner, 77, MPI_COMM_WORLD, &request);
@@ -160,7 +160,7 @@ static void freed_while_active(void) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   const int partner = partner_rank();
   for (int pair = 0; pair < kPairs; ++pair) {

@@ -6,7 +6,7 @@
 enum { kLarge = 300000 };
 static char *outgoing, *incoming;
 
-static void send_numbered(int count, int bytes, MPI_Request *requests) {
+static void send_numbered(int count, int bytes, MPI_Request* requests) {
   for (int i = 0; i < count; ++i)
     MPI_Isend(outgoing + i, bytes, MPI_BYTE, partner_rank(), i, MPI_COMM_WORLD, &requests[i]);
 }
@@ -85,7 +85,7 @@ static void matched_probes(int bytes) {
     EXPECT_STATUS(status, partner, i, bytes);
     expect_bytes(i, bytes);
   }
-  char *buffers[2] = {allocate((size_t)bytes), allocate((size_t)bytes)};
+  char* buffers[2] = {allocate((size_t)bytes), allocate((size_t)bytes)};
   for (int i = 0; i < 2; ++i) {
     MPI_Imrecv(buffers[i], bytes, MPI_BYTE, &messages[i], &receives[i]);
     EXPECT(messages[i] == MPI_MESSAGE_NULL, "MPI_MESSAGE_NULL after MPI_Imrecv");
@@ -163,7 +163,7 @@ static void proc_null(void) {
   EXPECT_STATUS(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   outgoing = allocate(kLarge + 64);
   incoming = allocate(kLarge + 64);

@@ -13,14 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *program_name = "?";
+static const char* program_name = "?";
 static int world_rank = -1;
 static int world_size = 0;
 
 // One line per failure, then the job ends: no rank is left waiting for this one.
 __attribute__((noreturn, format(printf, 3, 4))) static inline void fail(int line,
-                                                                        const char *condition,
-                                                                        const char *expected, ...) {
+                                                                        const char* condition,
+                                                                        const char* expected, ...) {
   char text[512];
   va_list arguments;
   va_start(arguments, expected);
@@ -34,9 +34,9 @@ __attribute__((noreturn, format(printf, 3, 4))) static inline void fail(int line
 }
 
 // EXPECT(got == 4, "4 items, got %d", got): the text completes "expected ...".
-#define EXPECT(condition, ...)                                   \
-  do {                                                           \
-    if (!(condition)) fail(__LINE__, #condition, __VA_ARGS__);   \
+#define EXPECT(condition, ...)                                 \
+  do {                                                         \
+    if (!(condition)) fail(__LINE__, #condition, __VA_ARGS__); \
   } while (0)
 
 // Open MPI's tcp transport loses a link that both sides open at the same moment when
@@ -55,8 +55,8 @@ static inline void open_links(void) {
       }
 }
 
-static inline void begin_with_threads(int *argc, char ***argv, int required, int *provided) {
-  const char *slash = strrchr((*argv)[0], '/');
+static inline void begin_with_threads(int* argc, char*** argv, int required, int* provided) {
+  const char* slash = strrchr((*argv)[0], '/');
   program_name = slash != NULL ? slash + 1 : (*argv)[0];
   MPI_Init_thread(argc, argv, required, provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
@@ -64,7 +64,7 @@ static inline void begin_with_threads(int *argc, char ***argv, int required, int
   open_links();
 }
 
-static inline void begin(int *argc, char ***argv) {
+static inline void begin(int* argc, char*** argv) {
   int provided = 0;
   begin_with_threads(argc, argv, MPI_THREAD_SINGLE, &provided);
 }
@@ -83,26 +83,26 @@ static inline int partner_rank(void) {
   return partner < world_size ? partner : world_rank;
 }
 
-static inline void *allocate(size_t bytes) {
-  void *memory = calloc(bytes > 0 ? bytes : 1, 1);
+static inline void* allocate(size_t bytes) {
+  void* memory = calloc(bytes > 0 ? bytes : 1, 1);
   EXPECT(memory != NULL, "%zu bytes of memory", bytes);
   return memory;
 }
 
 // ---- Random sequence (splitmix64): the same on every rank for the same seed ----
 
-static inline uint64_t random_next(uint64_t *state) {
+static inline uint64_t random_next(uint64_t* state) {
   uint64_t z = (*state += 0x9E3779B97F4A7C15u);
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
   return z ^ (z >> 31);
 }
 
-static inline int random_below(uint64_t *state, int bound) {
+static inline int random_below(uint64_t* state, int bound) {
   return (int)(random_next(state) % (uint64_t)bound);
 }
 
-static inline void shuffle(int *values, int count, uint64_t *state) {
+static inline void shuffle(int* values, int count, uint64_t* state) {
   for (int i = count - 1; i > 0; --i) {
     const int j = random_below(state, i + 1);
     const int value = values[i];
@@ -112,8 +112,8 @@ static inline void shuffle(int *values, int count, uint64_t *state) {
 }
 
 // A shuffled 0 .. count-1; the caller frees it.
-static inline int *random_order(int count, uint64_t *state) {
-  int *order = allocate((size_t)count * sizeof *order);
+static inline int* random_order(int count, uint64_t* state) {
+  int* order = allocate((size_t)count * sizeof *order);
   for (int i = 0; i < count; ++i) order[i] = i;
   shuffle(order, count, state);
   return order;
@@ -125,50 +125,50 @@ static inline uint64_t pattern_word(uint64_t seed, size_t index) {
   return (seed * 0xD1342543DE82EF95u + index + 1) * 0x9E3779B97F4A7C15u;
 }
 
-static inline void fill(void *buffer, size_t bytes, uint64_t seed) {
+static inline void fill(void* buffer, size_t bytes, uint64_t seed) {
   const size_t words = bytes / 8;
   for (size_t i = 0; i < words; ++i) {
     const uint64_t word = pattern_word(seed, i);
-    memcpy((char *)buffer + i * 8, &word, 8);
+    memcpy((char*)buffer + i * 8, &word, 8);
   }
   const uint64_t last = pattern_word(seed, words);
-  memcpy((char *)buffer + words * 8, &last, bytes % 8);
+  memcpy((char*)buffer + words * 8, &last, bytes % 8);
 }
 
-static inline bool holds(const void *buffer, size_t bytes, uint64_t seed) {
+static inline bool holds(const void* buffer, size_t bytes, uint64_t seed) {
   const size_t words = bytes / 8;
   for (size_t i = 0; i < words; ++i) {
     const uint64_t word = pattern_word(seed, i);
-    if (memcmp((const char *)buffer + i * 8, &word, 8) != 0) return false;
+    if (memcmp((const char*)buffer + i * 8, &word, 8) != 0) return false;
   }
   const uint64_t last = pattern_word(seed, words);
-  return memcmp((const char *)buffer + words * 8, &last, bytes % 8) == 0;
+  return memcmp((const char*)buffer + words * 8, &last, bytes % 8) == 0;
 }
 
-static inline bool all_bytes_are(const void *buffer, size_t bytes, unsigned char value) {
+static inline bool all_bytes_are(const void* buffer, size_t bytes, unsigned char value) {
   for (size_t i = 0; i < bytes; ++i)
-    if (((const unsigned char *)buffer)[i] != value) return false;
+    if (((const unsigned char*)buffer)[i] != value) return false;
   return true;
 }
 
-#define EXPECT_CONTENTS(buffer, bytes, seed)                                          \
+#define EXPECT_CONTENTS(buffer, bytes, seed)                                                       \
   EXPECT(holds((buffer), (size_t)(bytes), (seed)), "the contents sent with seed %llu (%zu bytes)", \
          (unsigned long long)(seed), (size_t)(bytes))
 
-static inline int received_bytes(const MPI_Status *status) {
+static inline int received_bytes(const MPI_Status* status) {
   int bytes = -1;
   MPI_Get_count(status, MPI_BYTE, &bytes);
   return bytes;
 }
 
-#define EXPECT_STATUS(status, source, tag, bytes)                                            \
-  EXPECT((status).MPI_SOURCE == (source) && (status).MPI_TAG == (tag) &&                     \
-             received_bytes(&(status)) == (int)(bytes),                                      \
-         "source %d, tag %d, %d bytes; got source %d, tag %d, %d bytes", (source), (tag),    \
+#define EXPECT_STATUS(status, source, tag, bytes)                                         \
+  EXPECT((status).MPI_SOURCE == (source) && (status).MPI_TAG == (tag) &&                  \
+             received_bytes(&(status)) == (int)(bytes),                                   \
+         "source %d, tag %d, %d bytes; got source %d, tag %d, %d bytes", (source), (tag), \
          (int)(bytes), (status).MPI_SOURCE, (status).MPI_TAG, received_bytes(&(status)))
 
 // Number of the command line's argument `name=VALUE`, else `otherwise`.
-static inline long argument(int argc, char **argv, const char *name, long otherwise) {
+static inline long argument(int argc, char** argv, const char* name, long otherwise) {
   const size_t length = strlen(name);
   for (int i = 1; i < argc; ++i)
     if (strncmp(argv[i], name, length) == 0 && argv[i][length] == '=')

@@ -12,7 +12,7 @@ static int bytes_of(int i) { return i % 4 == 3 ? kMaxBytes - i : 64 * i; }
 
 static void start_all(uint64_t seed) {
   uint64_t random = seed;
-  int *order = random_order(kCount, &random);
+  int* order = random_order(kCount, &random);
   for (int i = 0; i < kCount; ++i) {
     memset(incoming[i], 0xEE, (size_t)bytes_of(i));
     fill(outgoing[i], (size_t)bytes_of(i), seed * 100 + (uint64_t)(i + world_rank));
@@ -28,14 +28,15 @@ static void start_all(uint64_t seed) {
   free(order);
 }
 
-static void completed(int index, const MPI_Status *status, uint64_t seed) {
+static void completed(int index, const MPI_Status* status, uint64_t seed) {
   EXPECT(index >= 0 && index < 2 * kCount && !done[index], "a request not seen before, got %d",
          index);
   EXPECT(requests[index] == MPI_REQUEST_NULL, "request %d to become null", index);
   done[index] = true;
   if (index >= kCount) return;
   EXPECT_STATUS(*status, partner_rank(), index, bytes_of(index));
-  EXPECT_CONTENTS(incoming[index], bytes_of(index), seed * 100 + (uint64_t)(index + partner_rank()));
+  EXPECT_CONTENTS(incoming[index], bytes_of(index),
+                  seed * 100 + (uint64_t)(index + partner_rank()));
 }
 
 enum way { kWait, kTest, kWaitany, kTestany, kWaitsome, kTestsome, kTestall, kWays };
@@ -131,10 +132,10 @@ static void freed_sends(int bytes) {
 // A freed receive is still filled, in its turn.
 static void freed_receive(int bytes) {
   const int partner = partner_rank();
-  char *out = allocate((size_t)bytes);
-  volatile char *in = allocate((size_t)bytes);
+  char* out = allocate((size_t)bytes);
+  volatile char* in = allocate((size_t)bytes);
   MPI_Request request;
-  MPI_Irecv((void *)in, bytes, MPI_BYTE, partner, 5, MPI_COMM_WORLD, &request);
+  MPI_Irecv((void*)in, bytes, MPI_BYTE, partner, 5, MPI_COMM_WORLD, &request);
   MPI_Request_free(&request);
   MPI_Barrier(MPI_COMM_WORLD);
   memset(out, 0x77, (size_t)bytes);
@@ -145,12 +146,12 @@ static void freed_receive(int bytes) {
   }
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   MPI_Barrier(MPI_COMM_WORLD);
-  EXPECT(all_bytes_are((const void *)in, (size_t)bytes, 0x77), "a freed receive to be filled");
-  free((void *)in);
+  EXPECT(all_bytes_are((const void*)in, (size_t)bytes, 0x77), "a freed receive to be filled");
+  free((void*)in);
   free(out);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   for (int i = 0; i < kCount; ++i) {
     outgoing[i] = allocate(kMaxBytes);

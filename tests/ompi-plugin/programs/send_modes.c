@@ -5,10 +5,10 @@
 #include "program.h"
 
 struct mode {
-  const char *name;
-  int (*send)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
-  int (*start)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
-  int (*init)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+  const char* name;
+  int (*send)(const void*, int, MPI_Datatype, int, int, MPI_Comm);
+  int (*start)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+  int (*init)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
   bool needs_posted_receive;
   bool waits_for_receive;
 };
@@ -40,13 +40,13 @@ static void await_token(int partner) {
   MPI_Recv(NULL, 0, MPI_BYTE, partner, kToken, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void expect_arrival(const MPI_Status *status, int partner, int tag, int bytes) {
+static void expect_arrival(const MPI_Status* status, int partner, int tag, int bytes) {
   EXPECT_STATUS(*status, partner, tag, bytes);
   EXPECT_CONTENTS(incoming, bytes, partner + 7 * tag);
 }
 
-static void start(const struct mode *mode, enum style style, int bytes, int partner, int tag,
-                  MPI_Request *request) {
+static void start(const struct mode* mode, enum style style, int bytes, int partner, int tag,
+                  MPI_Request* request) {
   if (style == kNonblocking) {
     mode->start(outgoing, bytes, MPI_BYTE, partner, tag, MPI_COMM_WORLD, request);
   } else {
@@ -55,12 +55,12 @@ static void start(const struct mode *mode, enum style style, int bytes, int part
   }
 }
 
-static void complete(enum style style, MPI_Request *request) {
+static void complete(enum style style, MPI_Request* request) {
   MPI_Wait(request, MPI_STATUS_IGNORE);
   if (style == kPersistent) MPI_Request_free(request);
 }
 
-static void to_posted_receive(const struct mode *mode, enum style style, int bytes, int tag) {
+static void to_posted_receive(const struct mode* mode, enum style style, int bytes, int tag) {
   const int partner = partner_rank();
   MPI_Request receive, send;
   MPI_Status status;
@@ -79,7 +79,7 @@ static void to_posted_receive(const struct mode *mode, enum style style, int byt
   expect_arrival(&status, partner, tag, bytes);
 }
 
-static void to_late_receive(const struct mode *mode, enum style style, int bytes, int tag) {
+static void to_late_receive(const struct mode* mode, enum style style, int bytes, int tag) {
   const int partner = partner_rank();
   MPI_Request send;
   MPI_Status status;
@@ -162,12 +162,12 @@ static void proc_null(void) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   outgoing = allocate(kMaxBytes);
   incoming = allocate(kMaxBytes);
   const int attached_bytes = 2 * (kMaxBytes + MPI_BSEND_OVERHEAD);
-  void *attached = allocate((size_t)attached_bytes);
+  void* attached = allocate((size_t)attached_bytes);
   MPI_Buffer_attach(attached, attached_bytes);
 
   for (size_t i = 0; i < sizeof kSmall / sizeof kSmall[0]; ++i) exercise(kSmall[i]);
@@ -178,7 +178,7 @@ int main(int argc, char **argv) {
   for (int bytes = 0; bytes < 300000; bytes = bytes * 3 + 1) exchange(bytes);
   proc_null();
 
-  void *detached;
+  void* detached;
   int detached_bytes;
   MPI_Buffer_detach(&detached, &detached_bytes);
   EXPECT(detached == attached && detached_bytes == attached_bytes, "the attached buffer back");

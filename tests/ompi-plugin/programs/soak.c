@@ -21,7 +21,7 @@ struct message {
 
 struct arrival {
   MPI_Request request;
-  char *buffer;
+  char* buffer;
   int source, tag;
 };
 
@@ -32,21 +32,21 @@ static uint64_t identity(int round, int number) {
   return (uint64_t)round * 100003u + (uint64_t)number;
 }
 
-static void draw_plan(int messages, uint64_t *random) {
+static void draw_plan(int messages, uint64_t* random) {
   for (int i = 0; i < messages; ++i) {
     const int size = random_below(random, 20);
     const int class = size < 8 ? 0 : size < 14 ? 1 : size < 17 ? 2 : size < 19 ? 3 : 4;
-    plan[i] = (struct message){random_below(random, world_size), random_below(random, world_size),
-                               random_below(random, kTags),
-                               8 + 8 * random_below(random, kMaxBytes[class] / 8),
-                               random_below(random, 4), random_below(random, 4) == 0};
+    plan[i] = (struct message){
+        random_below(random, world_size), random_below(random, world_size),
+        random_below(random, kTags),      8 + 8 * random_below(random, kMaxBytes[class] / 8),
+        random_below(random, 4),          random_below(random, 4) == 0};
   }
 }
 
 // The first 8 bytes tell the message's number; the rest is its pattern.
-static char *compose(int round, int number) {
-  const struct message *message = &plan[number];
-  char *buffer = allocate((size_t)message->bytes * 2);
+static char* compose(int round, int number) {
+  const struct message* message = &plan[number];
+  char* buffer = allocate((size_t)message->bytes * 2);
   fill(buffer, (size_t)message->bytes, identity(round, number));
   const int64_t header = number;
   memcpy(buffer, &header, 8);
@@ -55,10 +55,10 @@ static char *compose(int round, int number) {
   return buffer;
 }
 
-static void send(int number, char *buffer, MPI_Request *request) {
-  static int (*const kStart[])(const void *, int, MPI_Datatype, int, int, MPI_Comm,
-                               MPI_Request *) = {MPI_Isend, MPI_Issend, MPI_Ibsend, MPI_Send_init};
-  const struct message *message = &plan[number];
+static void send(int number, char* buffer, MPI_Request* request) {
+  static int (*const kStart[])(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*) = {
+      MPI_Isend, MPI_Issend, MPI_Ibsend, MPI_Send_init};
+  const struct message* message = &plan[number];
   MPI_Datatype layout;
   if (message->strided)
     MPI_Type_vector(message->bytes / 8, 8, 16, MPI_BYTE, &layout);
@@ -70,7 +70,7 @@ static void send(int number, char *buffer, MPI_Request *request) {
   MPI_Type_free(&layout);
 }
 
-static void post(struct arrival *arrival, enum layer layer, const struct message *message) {
+static void post(struct arrival* arrival, enum layer layer, const struct message* message) {
   arrival->buffer = allocate(kMaxBytes[kSizes - 1] + 8);
   arrival->source = layer == kExact || layer == kAnyTag ? message->from : MPI_ANY_SOURCE;
   arrival->tag = layer == kExact || layer == kAnySource ? message->tag : MPI_ANY_TAG;
@@ -84,7 +84,7 @@ static void post(struct arrival *arrival, enum layer layer, const struct message
   }
 }
 
-static int post_layer(enum layer layer, int messages, int posted, const enum layer *layers) {
+static int post_layer(enum layer layer, int messages, int posted, const enum layer* layers) {
   for (int i = 0; i < messages; ++i)
     if (plan[i].to == world_rank && layers[i] == layer) post(&arrivals[posted++], layer, &plan[i]);
   return posted;
@@ -102,7 +102,7 @@ static void check(int round, int posted) {
     memcpy(&number, arrivals[i].buffer, 8);
     EXPECT(number >= 0 && number < kMostMessages && !seen[number],
            "a message of round %d not seen before, got %lld", round, (long long)number);
-    const struct message *message = &plan[number];
+    const struct message* message = &plan[number];
     seen[number] = true;
     EXPECT(message->to == world_rank, "a message to this rank, got one to %d", message->to);
     EXPECT_STATUS(status, message->from, message->tag, message->bytes);
@@ -120,9 +120,9 @@ static void check(int round, int posted) {
   }
 }
 
-static void run_round(int round, int messages, uint64_t *random) {
+static void run_round(int round, int messages, uint64_t* random) {
   MPI_Request sends[kMostMessages];
-  char *buffers[kMostMessages];
+  char* buffers[kMostMessages];
   enum layer layers[kMostMessages];
   draw_plan(messages, random);
   const enum layer middle = random_below(random, 2) == 0 ? kAnySource : kAnyTag;
@@ -163,22 +163,22 @@ static void run_round(int round, int messages, uint64_t *random) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   long seed = argument(argc, argv, "seed", 0);
   if (seed == 0) seed = (long)time(NULL);
   MPI_Bcast(&seed, 1, MPI_LONG, 0, MPI_COMM_WORLD);
   const int rounds = (int)argument(argc, argv, "rounds", 150);
   const int messages = (int)argument(argc, argv, "messages", 60 * world_size);
-  if (world_rank == 0) printf("%s: seed=%ld rounds=%d messages=%d\n", program_name, seed, rounds,
-                              messages);
+  if (world_rank == 0)
+    printf("%s: seed=%ld rounds=%d messages=%d\n", program_name, seed, rounds, messages);
   EXPECT(messages <= kMostMessages && world_size <= 64, "at most %d messages", kMostMessages);
   const int attached_bytes = kMostMessages * (kMaxBytes[kSizes - 1] + 8 + MPI_BSEND_OVERHEAD);
-  void *attached = allocate((size_t)attached_bytes);
+  void* attached = allocate((size_t)attached_bytes);
   MPI_Buffer_attach(attached, attached_bytes);
   uint64_t random = (uint64_t)seed;
   for (int round = 0; round < rounds; ++round) run_round(round, messages, &random);
-  void *detached;
+  void* detached;
   int detached_bytes;
   MPI_Buffer_detach(&detached, &detached_bytes);
   free(attached);

@@ -62,8 +62,8 @@ static void competing(int thread) {
   }
 }
 
-static void *run(void *argument_pointer) {
-  const int thread = *(int *)argument_pointer;
+static void* run(void* argument_pointer) {
+  const int thread = *(int*)argument_pointer;
   ping_pong(thread, own[thread], 1, false);
   ping_pong(thread, shared, 10 + thread, false);
   ping_pong(thread, shared, 20 + thread, true);
@@ -71,7 +71,7 @@ static void *run(void *argument_pointer) {
   return NULL;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int provided = 0;
   begin_with_threads(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   rounds = (int)argument(argc, argv, "rounds", 200);

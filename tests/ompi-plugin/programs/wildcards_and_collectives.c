@@ -41,8 +41,8 @@ static void waiting_wildcards(MPI_Comm communicator, int receives, int large) {
   MPI_Comm_rank(communicator, &rank);
   MPI_Comm_size(communicator, &size);
   const int right = (rank + 1) % size, left = (rank + size - 1) % size;
-  MPI_Request *requests = allocate((size_t)receives * sizeof *requests);
-  char *buffers = allocate((size_t)receives * (size_t)large);
+  MPI_Request* requests = allocate((size_t)receives * sizeof *requests);
+  char* buffers = allocate((size_t)receives * (size_t)large);
   // Kinds by turns: any/any, any tag from one source, any source with one tag.
   for (int i = 0; i < receives; ++i)
     MPI_Irecv(buffers + (size_t)i * large, large, MPI_BYTE, i % 3 == 1 ? left : MPI_ANY_SOURCE,
@@ -54,7 +54,7 @@ static void waiting_wildcards(MPI_Comm communicator, int receives, int large) {
     EXPECT(!done, "wildcard receive %d to wait through the collectives", i);
   }
   MPI_Barrier(communicator);  // Nobody sends before all have looked.
-  char *outgoing = allocate((size_t)large);
+  char* outgoing = allocate((size_t)large);
   for (int i = 0; i < receives; ++i) {
     fill(outgoing, (size_t)large, (uint64_t)(rank + i));
     MPI_Send(outgoing, large, MPI_BYTE, right, i, communicator);
@@ -83,8 +83,7 @@ static void probe_sees_no_collective(MPI_Comm communicator) {
         MPI_Message message;
         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, communicator, &found, MPI_STATUS_IGNORE);
         EXPECT(!found, "MPI_Iprobe to overlook the barrier's messages");
-        MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, communicator, &found, &message,
-                    MPI_STATUS_IGNORE);
+        MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, communicator, &found, &message, MPI_STATUS_IGNORE);
         EXPECT(!found, "MPI_Improbe to overlook the barrier's messages");
       }
     }
@@ -92,7 +91,7 @@ static void probe_sees_no_collective(MPI_Comm communicator) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin(&argc, &argv);
   MPI_Comm copy;
   MPI_Comm_dup(MPI_COMM_WORLD, &copy);
