@@ -93,7 +93,7 @@ int tagline_add_comm(ompi_communicator_t* comm) {
   if (state == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   state->context_id = tagline_context_id(comm);
   const tagline_status status = create_matcher(&state->matcher);
-  if (status != TAGLINE_OK || !state->peers.resize(ompi_comm_remote_size(comm))) {
+  if (status != TAGLINE_OK || !state->peers.resize(ompi_group_size(comm->c_remote_group))) {
     tagline_destroy(state->matcher);
     delete state;
     return OMPI_ERR_OUT_OF_RESOURCE;
