@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "queues/newest_entry.hpp"
 #include "queues/node_list.hpp"
@@ -79,6 +80,8 @@ struct ArrayNode {
   std::uint16_t used;
   std::uint16_t count;
 
+  static constexpr int kLineReceives = 2;
+  static constexpr int kLineMessages = 3;
   static constexpr std::size_t kKinds = 14;  // where they begin
 
   // What a receive insists on: bit 0 not on the source, bit 1 not on the tag.
@@ -121,7 +124,13 @@ struct ArrayNode {
     return lane;
   }
 
-  void clear() noexcept { first = used = count = 0; }
+  // Lanes of a one-line node are compared all at once, handed out or not.
+  void clear(const Shape& shape) noexcept {
+    first = used = count = 0;
+    if (shape.count > kLineMessages) return;
+    for (int lane = 0; lane < shape.count; ++lane) put(shape, lane, {});
+    for (int lane = 0; lane < shape.count; ++lane) remove(shape, lane);
+  }
 
  private:
   Message& slot_at(const Shape& shape, int lane) noexcept {
@@ -132,8 +141,10 @@ struct ArrayNode {
 };
 static_assert(sizeof(ArrayNode) == 16 && offsetof(ArrayNode, count) + 2 == ArrayNode::kKinds,
               "the kinds of two receives fill up the head");
-static_assert(sizeof(ArrayNode) + 2 * sizeof(ArrayNode::Receive) == kCacheLine &&
-                  sizeof(ArrayNode) + 3 * sizeof(ArrayNode::Message) == kCacheLine,
+static_assert(sizeof(ArrayNode) + ArrayNode::kLineReceives * sizeof(ArrayNode::Receive) ==
+                      kCacheLine &&
+                  sizeof(ArrayNode) + ArrayNode::kLineMessages * sizeof(ArrayNode::Message) ==
+                      kCacheLine,
               "two receives or three messages are one line");
 
 // A linked list of arrays: entries side by side in whole cache lines, so that one
@@ -169,33 +180,70 @@ class ArrayList : public NodeList<ArrayNode> {
       : NodeList(resources.pool, Shape(parameters, side)) {}
 
   Hit find(const MatchKey& key, std::uint64_t& depth) const noexcept {
-    return shape().receives ? search<ArrayNode::Receive>(key, depth)
-                            : search<ArrayNode::Message>(key, depth);
+    const bool lines = shape().count <= ArrayNode::kLineMessages;
+    if (shape().receives) {
+      return lines ? search_lines<ArrayNode::Receive, ArrayNode::kLineReceives>(key, depth)
+                   : search<ArrayNode::Receive>(key, depth);
+    }
+    return lines ? search_lines<ArrayNode::Message, ArrayNode::kLineMessages>(key, depth)
+                 : search<ArrayNode::Message>(key, depth);
   }
 
  private:
+  // What both sides insist on, by the kind of the receive; of a message that is
+  // what the key insists on. Never on a hole: that bit is set in holes alone.
+  struct Masks {
+    explicit Masks(const MatchKey& key) noexcept {
+      for (int kind = 0; kind < 4; ++kind) {
+        by_kind[kind] = (key.mask & ArrayNode::kMasks[kind]) | ArrayNode::kHole;
+      }
+    }
+    template <class Slot>
+    std::uint64_t of(const ArrayNode& node, int lane) const noexcept {
+      return by_kind[std::is_same_v<Slot, ArrayNode::Receive> ? node.kinds()[lane] : 0];
+    }
+    std::uint64_t by_kind[4];
+  };
+
   template <class Slot>
   Hit search(const MatchKey& key, std::uint64_t& depth) const noexcept {
-    // What both sides insist on, by the kind of the receive. Never on a hole:
-    // that bit is set in holes alone.
-    std::uint64_t both[4];
-    for (int kind = 0; kind < 4; ++kind) {
-      both[kind] = (key.mask & ArrayNode::kMasks[kind]) | ArrayNode::kHole;
-    }
+    const Masks masks(key);
     std::uint64_t searched = 0;
     ArrayNode* older = nullptr;
     for (ArrayNode* node = oldest(); node != nullptr; older = node, node = newer(node)) {
       const Slot* slots = node->template slots<Slot>(shape());
       const int end = node->used;
       for (int lane = node->first; lane < end; ++lane) {
-        const std::uint64_t mask =
-            std::is_same_v<Slot, ArrayNode::Receive> ? both[node->kinds()[lane]] : both[0];
-        if (((slots[lane].bits ^ key.bits) & mask) == 0) {
+        if (((slots[lane].bits ^ key.bits) & masks.of<Slot>(*node, lane)) == 0) {
           depth += searched + static_cast<unsigned>(lane - node->first) + 1;
           return {older, lane};
         }
       }
       searched += static_cast<unsigned>(end - node->first);
+    }
+    depth += searched;
+    return {};
+  }
+
+  // All lanes of a line before one branch, which is what a line costs anyway.
+  template <class Slot, int lanes>
+  Hit search_lines(const MatchKey& key, std::uint64_t& depth) const noexcept {
+    const Masks masks(key);
+    std::uint64_t searched = 0;
+    ArrayNode* older = nullptr;
+    for (ArrayNode* node = oldest(); node != nullptr; older = node, node = newer(node)) {
+      const Slot* slots = reinterpret_cast<const Slot*>(node + 1);
+      unsigned hits = 0;
+      for (int lane = 0; lane < lanes; ++lane) {
+        const std::uint64_t differs = (slots[lane].bits ^ key.bits) & masks.of<Slot>(*node, lane);
+        hits |= unsigned{differs == 0} << lane;
+      }
+      if (hits != 0) {
+        const int lane = std::countr_zero(hits);
+        depth += searched + static_cast<unsigned>(lane) + 1;
+        return {older, lane};
+      }
+      searched += lanes;
     }
     depth += searched;
     return {};

@@ -155,16 +155,16 @@ class FuzzyList : public LaneList<FuzzyNode<Word>> {
   }
 
  private:
-  [[gnu::noinline]] Hit find_far(const MatchKey& key, std::uint64_t& depth) const noexcept {
+  Hit find_far(const MatchKey& key, std::uint64_t& depth) const noexcept {
     simd::LaneCounts counts;
     simd::LaneHit hit;
     if (key_any_source(key) || key_any_tag(key)) {
-      hit = kernels_->find_lane(this->oldest(), this->lane_query(key), counts);
+      hit = kernels_->find_lane(this->oldest(), {key.bits, key.mask}, counts);
     } else {
       const Word source = this->shape().template of_source<Word>(key_source(key));
       const Word tag = this->shape().template of_tag<Word>(key_tag(key));
       hit = kernel()(this->oldest(),
-                     {this->lane_query(key), static_cast<Word>(source ^ tag), source, tag}, counts);
+                     {{key.bits, key.mask}, static_cast<Word>(source ^ tag), source, tag}, counts);
       counts_->false_positives += counts.false_positives;
     }
     depth += counts.lanes;

@@ -60,6 +60,8 @@ struct LaneNode : Block {
 
   int next_live(const Shape&, int lane) const noexcept {
     const int end = static_cast<int>(this->used);
+    // Mostly the next one: predicted, it is known before the mask is.
+    if (lane < end && is_live(lane)) return lane;
     while (lane < end) {
       const simd::LaneMask rest =
           this->group[group_index(lane)].live >> static_cast<unsigned>(lane) % simd::kGroupLanes;
@@ -69,7 +71,7 @@ struct LaneNode : Block {
     return end;
   }
 
-  void clear() noexcept {
+  void clear(const Shape&) noexcept {
     this->first = this->used = this->count = 0;
     for (simd::LaneGroup& group : this->group) group = {};
   }
@@ -121,13 +123,6 @@ class LaneList : public NodeList<Node> {
 
   static Hit hit_of(const simd::LaneHit& hit) noexcept {
     return {static_cast<Node*>(hit.older), hit.lane};
-  }
-
-  // The key as kernels want it.
-  static simd::LaneQuery lane_query(const MatchKey& key) noexcept {
-    const auto all_if = [](bool yes) { return yes ? ~simd::LaneMask{0} : simd::LaneMask{0}; };
-    return {key_source(key), key_tag(key), all_if(key_any_source(key)), all_if(key_any_tag(key)),
-            all_if(key_tag(key) >= 0)};
   }
 
  private:

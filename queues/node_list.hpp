@@ -30,7 +30,7 @@ namespace tagline {
 //   entry(shape, lane)          what put() was given
 //   remove(shape, lane)         make it a hole
 //   next_live(shape, lane)      the first live lane from there on, at most `used`
-//   clear()                     no lane handed out
+//   clear(shape)                no lane handed out
 //
 // Guarantees: append and erase are O(1) amortised (no call moves more than one
 // node's entries); entries keep their order; only append takes memory, and a
@@ -140,7 +140,7 @@ class NodeList {
       }
       node = next;
     }
-    if (oldest_ == newest_ && oldest_->count == 0) oldest_->clear();
+    if (oldest_ == newest_ && oldest_->count == 0) oldest_->clear(shape_);
     return removed;
   }
 
@@ -194,7 +194,7 @@ class NodeList {
     if (!pool_->has_node() && !pool_->grow()) return false;
     // Lanes stay as they are: nothing reads one that has not been handed out.
     Node* node = ::new (pool_->take()) Node;
-    node->clear();
+    node->clear(shape_);
     node->newer = nullptr;
     if (newest_ != nullptr) {
       newest_->newer = node;
@@ -220,7 +220,7 @@ class NodeList {
     if (node->count == 0) {
       // The last node of a queue that drains to nothing is kept for the next entry.
       if (oldest_ == newest_) {
-        node->clear();
+        node->clear(shape_);
       } else {
         unlink(node, older);
       }

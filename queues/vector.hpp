@@ -50,9 +50,9 @@ class VectorList : public LaneList<LaneNode<simd::LaneBlock, NoParameters>> {
   }
 
  private:
-  [[gnu::noinline]] Hit find_far(const MatchKey& key, std::uint64_t& depth) const noexcept {
+  Hit find_far(const MatchKey& key, std::uint64_t& depth) const noexcept {
     simd::LaneCounts counts;
-    const Hit hit = hit_of(kernels_->find_lane(oldest(), lane_query(key), counts));
+    const Hit hit = hit_of(kernels_->find_lane(oldest(), {key.bits, key.mask}, counts));
     depth += counts.lanes;
     return hit;
   }

@@ -7,21 +7,23 @@
 
 namespace tagline::simd {
 
-// Lanes whose fingerprint says that they may meet the query.
+// Lanes whose fingerprint says that they may meet the key.
 template <class Arch, int lanes, class Word>
 [[gnu::always_inline]] inline LaneMask fingerprint_candidates(
-    const FingerprintBlock<Word>& block, int g, const FingerprintQuery<Word>& query) noexcept {
+    const FingerprintBlock<Word>& block, int g, const FingerprintKey<Word>& key) noexcept {
   const LaneGroup& group = block.group[g];
   const Word* column = block.fingerprint + g * kGroupLanes;
-  LaneMask candidates = equal_lanes<Arch, lanes>(column, query.both);
+  LaneMask candidates = equal_lanes<Arch, lanes>(column, key.both);
   const LaneMask wildcards = group.any_source | group.any_tag;
   if (wildcards != 0) {
     // Each kind of lane is compared with what it would have.
     candidates &= ~wildcards;
     candidates |=
-        equal_lanes<Arch, lanes>(column, query.tag_only) & group.any_source & ~group.any_tag;
-    candidates |= (equal_lanes<Arch, lanes>(column, query.source_only) | group.any_source) &
-                  group.any_tag & query.key.user_tag;
+        equal_lanes<Arch, lanes>(column, key.tag_only) & group.any_source & ~group.any_tag;
+    if (static_cast<std::int64_t>(key.key.bits) >= 0) {  // no tag wildcard takes a negative tag
+      candidates |=
+          (equal_lanes<Arch, lanes>(column, key.source_only) | group.any_source) & group.any_tag;
+    }
   }
   return candidates & group.live;
 }
@@ -29,23 +31,24 @@ template <class Arch, int lanes, class Word>
 // Fingerprints propose, the key columns decide.
 template <class Arch, class Word>
 [[gnu::flatten]] LaneHit find_fingerprint(FingerprintBlock<Word>* oldest,
-                                          const FingerprintQuery<Word>& query,
+                                          const FingerprintKey<Word>& key,
                                           LaneCounts& counts) noexcept {
   // One line of fingerprints.
   constexpr int kFewLanes = 64 / sizeof(Word);
   return first_hit<kFewLanes>(
       oldest, counts.lanes, [&]<int lanes>(const LaneBlock& lane_block, int g) {
         const auto& block = static_cast<const FingerprintBlock<Word>&>(lane_block);
-        LaneMask candidates = fingerprint_candidates<Arch, lanes>(block, g, query);
+        LaneMask candidates = fingerprint_candidates<Arch, lanes>(block, g, key);
         if (candidates == 0) return candidates;
+        const LaneQuery query(key.key);
         const LaneGroup& group = block.group[g];
-        const LaneMask open_source = source_is_open(group, query.key);
-        const LaneMask open_tag = tag_is_open(group, query.key);
+        const LaneMask open_source = query.open_source(group);
+        const LaneMask open_tag = query.open_tag(group);
         for (; candidates != 0; candidates &= candidates - 1, ++counts.false_positives) {
           const int bit = std::countr_zero(candidates);
           const int lane = g * kGroupLanes + bit;
-          if ((block.source[lane] == query.key.source || (open_source >> bit & 1) != 0) &&
-              (block.tag[lane] == query.key.tag || (open_tag >> bit & 1) != 0)) {
+          if ((block.source[lane] == query.source || (open_source >> bit & 1) != 0) &&
+              (block.tag[lane] == query.tag || (open_tag >> bit & 1) != 0)) {
             break;
           }
         }

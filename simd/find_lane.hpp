@@ -11,6 +11,34 @@
 
 namespace tagline::simd {
 
+// A key in the form that lanes are compared with. Masks are all or nothing: they
+// hold for every lane.
+struct LaneQuery {
+  [[gnu::always_inline]] explicit LaneQuery(const LaneKey& key) noexcept
+      : source(static_cast<std::int32_t>(key.bits)),
+        tag(static_cast<std::int32_t>(key.bits >> 32)),
+        any_source(all_if(static_cast<std::uint32_t>(key.mask) == 0)),
+        any_tag(all_if(key.mask >> 32 == 0x80000000u)),
+        user_tag(all_if(tag >= 0)) {}
+
+  // Lanes of a group that meet the key by wildcards alone, for either half.
+  LaneMask open_source(const LaneGroup& group) const noexcept {
+    return group.any_source | any_source;
+  }
+  LaneMask open_tag(const LaneGroup& group) const noexcept {
+    return (group.any_tag & user_tag) | (any_tag & ~group.negative_tag);
+  }
+
+  const std::int32_t source;
+  const std::int32_t tag;
+  const LaneMask any_source;
+  const LaneMask any_tag;
+  const LaneMask user_tag;
+
+ private:
+  static LaneMask all_if(bool yes) noexcept { return yes ? ~LaneMask{0} : LaneMask{0}; }
+};
+
 struct ScalarArch {};  // plain loops: any processor, and the reference for the others
 
 // A comparison as a bit mask, lane 0 lowest. xsimd 8 has no portable form of it,
@@ -98,15 +126,15 @@ template <int few_lanes, class Hits>
 }
 
 template <class Arch>
-[[gnu::flatten]] LaneHit find_lane(LaneBlock* oldest, const LaneQuery& query,
-                                   LaneCounts& counts) noexcept {
+[[gnu::flatten]] LaneHit find_lane(LaneBlock* oldest, LaneKey key, LaneCounts& counts) noexcept {
+  const LaneQuery query(key);
   return first_hit<kColumnLanes>(
       oldest, counts.lanes, [&query]<int lanes>(const LaneBlock& block, int g) {
         const LaneGroup& group = block.group[g];
         const std::int32_t* source = block.source + g * kGroupLanes;
         const std::int32_t* tag = block.tag + g * kGroupLanes;
-        const LaneMask open_source = source_is_open(group, query);
-        const LaneMask open_tag = tag_is_open(group, query);
+        const LaneMask open_source = query.open_source(group);
+        const LaneMask open_tag = query.open_tag(group);
         if ((open_source | open_tag) == 0) {
           return equal_pairs<Arch, lanes>(source, query.source, tag, query.tag) & group.live;
         }

@@ -10,23 +10,23 @@ namespace tagline::simd {
 struct Kernels {
   const char* isa;  // "avx512bw", "avx2", "sse2", "neon64" or "scalar"
 
-  // The oldest lane, from `oldest` on along `newer`, that is live and meets the query.
-  LaneHit (*find_lane)(LaneBlock* oldest, const LaneQuery& query, LaneCounts& counts) noexcept;
+  // The oldest lane, from `oldest` on along `newer`, that is live and meets the key.
+  LaneHit (*find_lane)(LaneBlock* oldest, LaneKey key, LaneCounts& counts) noexcept;
 
   // The first i below count with (bits[i] ^ query_bits) & mask[i] & query_mask
   // == 0, else count: keys_meet() on columns of keys.
   std::size_t (*find_key)(const std::uint64_t* bits, const std::uint64_t* mask, std::size_t count,
                           std::uint64_t query_bits, std::uint64_t query_mask) noexcept;
 
-  // The oldest lane that meets the query, by fingerprints of 8, 16 and 32 bits.
+  // The oldest lane that meets the key, by fingerprints of 8, 16 and 32 bits.
   LaneHit (*find_fingerprint8)(FingerprintBlock<std::uint8_t>* oldest,
-                               const FingerprintQuery<std::uint8_t>& query,
+                               const FingerprintKey<std::uint8_t>& key,
                                LaneCounts& counts) noexcept;
   LaneHit (*find_fingerprint16)(FingerprintBlock<std::uint16_t>* oldest,
-                                const FingerprintQuery<std::uint16_t>& query,
+                                const FingerprintKey<std::uint16_t>& key,
                                 LaneCounts& counts) noexcept;
   LaneHit (*find_fingerprint32)(FingerprintBlock<std::uint32_t>* oldest,
-                                const FingerprintQuery<std::uint32_t>& query,
+                                const FingerprintKey<std::uint32_t>& key,
                                 LaneCounts& counts) noexcept;
 };
 

@@ -53,19 +53,18 @@ struct FingerprintBlock : LaneBlock {
   alignas(64) Word fingerprint[kLanes];
 };
 
-// What a search looks for. Masks are all or nothing: they hold for every lane.
-struct LaneQuery {
-  std::int32_t source;
-  std::int32_t tag;
-  LaneMask any_source;
-  LaneMask any_tag;
-  LaneMask user_tag;  // tag is >= 0, so a lane with any tag may take it
+// What a search looks for: source in the lower and tag in the upper half of the
+// bits, of which it insists on those in the mask. That is all of them, none of the
+// source (any source), or of the tag only the sign, to be clear (any tag).
+struct LaneKey {
+  std::uint64_t bits;
+  std::uint64_t mask;
 };
 
-// The same for fingerprints. A query has no wildcards: half a key has no fingerprint.
+// The same for fingerprints. Such a key has no wildcards: half a key has no fingerprint.
 template <class Word>
-struct FingerprintQuery {
-  LaneQuery key;
+struct FingerprintKey {
+  LaneKey key;
   Word both;         // of source and tag: what an exact lane has
   Word source_only;  // what a lane with any tag has
   Word tag_only;     // what a lane with any source has
@@ -85,13 +84,5 @@ struct LaneCounts {
   std::uint64_t lanes = 0;            // searched
   std::uint64_t false_positives = 0;  // equal fingerprints of unequal keys
 };
-
-// Lanes of a group that meet the query by wildcards alone, for either half.
-inline LaneMask source_is_open(const LaneGroup& group, const LaneQuery& query) noexcept {
-  return group.any_source | query.any_source;
-}
-inline LaneMask tag_is_open(const LaneGroup& group, const LaneQuery& query) noexcept {
-  return (group.any_tag & query.user_tag) | (query.any_tag & ~group.negative_tag);
-}
 
 }  // namespace tagline::simd

@@ -52,30 +52,29 @@ TYPED_TEST(FindFingerprint, EveryKernelAgreesWithTheDefinition) {
     }
     const int source = static_cast<int>(random() % 40);
     const int tag = static_cast<int>(random() % 40) - 5;
-    const FingerprintQuery<Word> query = {
-        {source, tag, 0, 0, all_if(tag >= 0)},
-        static_cast<Word>(this->of_source(source) ^ this->of_tag(tag)),
-        this->of_source(source),
+    const FingerprintKey<Word> key = {
+        lane_key(source, tag, false, false),
+        static_cast<Word>(this->of_source(source) ^ this->of_tag(tag)), this->of_source(source),
         this->of_tag(tag)};
 
     std::uint64_t searched = 0;
     std::uint64_t false_positives = 0;
     const LaneHit expected =
         first_lane(&blocks[0], searched, [&](const LaneBlock& lanes, int lane) {
-          if (meets(lanes, lane, query.key)) return true;
+          if (meets(lanes, lane, key.key)) return true;
           const auto& block = static_cast<const FingerprintBlock<Word>&>(lanes);
           const LaneGroup& group = block.group[lane / kGroupLanes];
           const bool any_source = has(group.any_source, lane);
           const bool any_tag = has(group.any_tag, lane);
-          const Word wanted = static_cast<Word>((any_source ? 0 : query.source_only) ^
-                                                (any_tag ? 0 : query.tag_only));
+          const Word wanted =
+              static_cast<Word>((any_source ? 0 : key.source_only) ^ (any_tag ? 0 : key.tag_only));
           false_positives +=
               has(group.live, lane) && (!any_tag || tag >= 0) && block.fingerprint[lane] == wanted;
           return false;
         });
     for (unsigned i = 0; available_kernels(i) != nullptr; ++i) {
       LaneCounts counts;
-      const LaneHit hit = this->kernel(*available_kernels(i))(&blocks[0], query, counts);
+      const LaneHit hit = this->kernel(*available_kernels(i))(&blocks[0], key, counts);
       ASSERT_EQ(hit.lane, expected.lane) << available_kernels(i)->isa << ", round " << round;
       ASSERT_EQ(hit.older, expected.older) << available_kernels(i)->isa << ", round " << round;
       ASSERT_EQ(counts.lanes, searched) << available_kernels(i)->isa << ", round " << round;

@@ -17,16 +17,16 @@ TEST(FindLane, EveryKernelAgreesWithTheDefinition) {
   const auto blocks = std::make_unique<LaneBlock[]>(kBlocks);
   for (int round = 0; round < 10000; ++round) {
     fill(blocks.get(), random, round);
-    const int tag = static_cast<int>(random() % 40) - 5;
-    const LaneQuery query = {static_cast<int>(random() % 40), tag, all_if(random() % 8 == 0),
-                             all_if(random() % 8 == 0), all_if(tag >= 0)};
+    const LaneKey key =
+        lane_key(static_cast<int>(random() % 40), static_cast<int>(random() % 40) - 5,
+                 random() % 8 == 0, random() % 8 == 0);
     std::uint64_t searched = 0;
     const LaneHit expected =
         first_lane(&blocks[0], searched,
-                   [&](const LaneBlock& block, int lane) { return meets(block, lane, query); });
+                   [&](const LaneBlock& block, int lane) { return meets(block, lane, key); });
     for (unsigned i = 0; available_kernels(i) != nullptr; ++i) {
       LaneCounts counts;
-      const LaneHit hit = available_kernels(i)->find_lane(&blocks[0], query, counts);
+      const LaneHit hit = available_kernels(i)->find_lane(&blocks[0], key, counts);
       ASSERT_EQ(hit.lane, expected.lane) << available_kernels(i)->isa << ", round " << round;
       ASSERT_EQ(hit.older, expected.older) << available_kernels(i)->isa << ", round " << round;
       ASSERT_EQ(counts.lanes, searched) << available_kernels(i)->isa << ", round " << round;

@@ -50,14 +50,31 @@ void fill(Block* blocks, std::mt19937_64& random, int round) {
 
 inline bool has(LaneMask mask, int lane) { return (mask >> lane % kGroupLanes & 1) != 0; }
 
-inline bool meets(const LaneBlock& block, int lane, const LaneQuery& query) {
+inline bool meets(const LaneBlock& block, int lane, const LaneKey& key) {
   const LaneGroup& group = block.group[lane / kGroupLanes];
-  const bool source = block.source[lane] == query.source || has(group.any_source, lane) ||
-                      has(query.any_source, lane);
-  const bool tag = block.tag[lane] == query.tag ||
-                   (has(group.any_tag, lane) && has(query.user_tag, lane)) ||
-                   (has(query.any_tag, lane) && !has(group.negative_tag, lane));
-  return has(group.live, lane) && source && tag;
+  const std::uint64_t bits = static_cast<std::uint64_t>(static_cast<std::uint32_t>(block.tag[lane]))
+                                 << 32 |
+                             static_cast<std::uint32_t>(block.source[lane]);
+  const std::uint64_t mask =
+      (has(group.any_source, lane) ? 0 : 0xffffffffu) |
+      (has(group.any_tag, lane) ? std::uint64_t{1} << 63 : std::uint64_t{0xffffffffu} << 32);
+  return has(group.live, lane) && ((bits ^ key.bits) & mask & key.mask) == 0;
+}
+
+// A key with or without wildcards.
+inline LaneKey lane_key(int source, int tag, bool any_source, bool any_tag) {
+  LaneKey key = {0, 0};
+  if (!any_source) {
+    key.bits = static_cast<std::uint32_t>(source);
+    key.mask = 0xffffffffu;
+  }
+  if (any_tag) {
+    key.mask |= std::uint64_t{1} << 63;
+  } else {
+    key.bits |= static_cast<std::uint64_t>(static_cast<std::uint32_t>(tag)) << 32;
+    key.mask |= std::uint64_t{0xffffffffu} << 32;
+  }
+  return key;
 }
 
 // The first lane that the condition holds for, looked at one by one.
@@ -72,7 +89,5 @@ LaneHit first_lane(LaneBlock* oldest, std::uint64_t& searched, Condition conditi
   }
   return {};
 }
-
-inline LaneMask all_if(bool yes) { return yes ? ~LaneMask{0} : LaneMask{0}; }
 
 }  // namespace tagline::simd
