@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 #include "queues/fifo.hpp"
 #include "queues/node_memory.hpp"

@@ -26,6 +26,12 @@ check_packages=(
   lammps netpipe-openmpi python3-mpi4py  # unmodified MPI programs for the tests
 )
 
+# shellcheck disable=SC2034
+optional_packages=(  # whose tests are skipped without them
+  clang libclang-rt-14-dev              # fuzzing
+  g++-aarch64-linux-gnu qemu-user       # NEON
+)
+
 minimum_gcc=12
 minimum_clang=14
 minimum_cmake=3.22
@@ -118,6 +124,19 @@ install_packages() {
     die "the packages could not be installed (apt's reason stands above)" \
       "No network, a wrong entry in /etc/apt, no right to sudo, or a distribution that is not" \
       "Debian 12 are the usual causes." "${by_hand[@]}"
+  fi
+}
+
+# What only some tests need: they say so themselves if it is not there.
+install_optional_packages() {
+  command -v dpkg-query >/dev/null && command -v apt-get >/dev/null || return 0
+  local -a missing
+  mapfile -t missing < <(missing_packages "$@")
+  ((${#missing[@]} > 0)) || return 0
+  say "installing ${#missing[@]} packages: ${missing[*]}"
+  if ((EUID != 0)) && ! command -v sudo >/dev/null ||
+    ! step "installing packages" apt_install "${missing[@]}"; then
+    say "not installed: ${missing[*]}; the tests that need them are skipped"
   fi
 }
 

@@ -4,223 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
-#include <unordered_map>
+
+#include "tests/support/players.hpp"
 
 namespace tagline::test {
 
-namespace {
-
 using Kind = Operation::Kind;
 
-void* pointer(std::uintptr_t cookie) { return reinterpret_cast<void*>(cookie); }
-std::uintptr_t number(void* cookie) { return reinterpret_cast<std::uintptr_t>(cookie); }
-
-// What is left at the end, per context and side.
-using Remains = std::vector<std::uintptr_t>;
-
-Outcome remains_outcome(const Remains& posted, const Remains& unexpected) {
-  Outcome outcome{TAGLINE_OK, 0, {}, posted.size(), unexpected.size(), posted};
-  outcome.dropped.insert(outcome.dropped.end(), unexpected.begin(), unexpected.end());
-  return outcome;
-}
-
-// The library behind the calls of a history.
-class Library {
- public:
-  explicit Library(const tagline_options& options) {
-    EXPECT_EQ(tagline_create(&options, &matcher_), TAGLINE_OK) << tagline_error_message();
-  }
-  ~Library() { tagline_destroy(matcher_); }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-
-  Outcome play(const Operation& operation) {
-    Outcome outcome{};
-    void* cookie = nullptr;
-    const tagline_envelope envelope = operation.envelope;
-    switch (operation.kind) {
-      case Kind::post_receive: {
-        tagline_handle handle = 0;
-        outcome.status =
-            tagline_post_receive(matcher_, envelope, pointer(operation.cookie), &cookie, &handle);
-        if (outcome.status == TAGLINE_QUEUED) handles_[operation.cookie] = handle;
-        break;
-      }
-      case Kind::claim_then_append:
-        outcome.status = tagline_claim(matcher_, envelope, &cookie, nullptr);
-        if (outcome.status == TAGLINE_NOT_FOUND) {
-          outcome.status = tagline_append_receive(matcher_, envelope, pointer(operation.cookie),
-                                                  &handles_[operation.cookie]);
-        }
-        break;
-      case Kind::arrive:
-        outcome.status = tagline_arrive(matcher_, envelope, pointer(operation.cookie), &cookie);
-        break;
-      case Kind::match_then_append:
-        outcome.status = tagline_match_message(matcher_, envelope, &cookie);
-        if (outcome.status == TAGLINE_NOT_FOUND) {
-          outcome.status = tagline_append_message(matcher_, envelope, pointer(operation.cookie));
-        }
-        break;
-      case Kind::probe:
-        outcome.status = tagline_probe(matcher_, envelope, &cookie, &outcome.found);
-        break;
-      case Kind::claim:
-        outcome.status = tagline_claim(matcher_, envelope, &cookie, &outcome.found);
-        break;
-      case Kind::cancel_receive:
-        outcome.status = tagline_cancel_receive(matcher_, envelope, pointer(operation.cookie));
-        break;
-      case Kind::cancel_handle:
-        outcome.status =
-            tagline_cancel_handle(matcher_, envelope.context_id, handles_[operation.cookie]);
-        break;
-      case Kind::drop_context:
-        tagline_drop_context(matcher_, envelope.context_id, note_dropped, &outcome);
-        break;
-      case Kind::drop_source:
-        tagline_drop_source(matcher_, envelope.context_id, envelope.source, note_dropped, &outcome);
-        break;
-    }
-    outcome.cookie = number(cookie);
-    tagline_statistics statistics;
-    tagline_get_statistics(matcher_, &statistics);
-    outcome.posted = statistics.posted.length;
-    outcome.unexpected = statistics.unexpected.length;
-    return outcome;
-  }
-
-  Outcome remains(std::uint64_t context) const {
-    struct Collected {
-      std::uint64_t context;
-      Remains side[2];
-    } collected{context, {}};
-    tagline_for_each(
-        matcher_,
-        [](void* user, tagline_side side, tagline_envelope envelope, void* cookie) {
-          auto* all = static_cast<Collected*>(user);
-          if (envelope.context_id == all->context) all->side[side].push_back(number(cookie));
-        },
-        &collected);
-    return remains_outcome(collected.side[0], collected.side[1]);
-  }
-
- private:
-  static void note_dropped(void* user, tagline_side, tagline_envelope, void* cookie) {
-    static_cast<Outcome*>(user)->dropped.push_back(number(cookie));
-  }
-
-  tagline_matcher* matcher_ = nullptr;
-  std::unordered_map<std::uintptr_t, tagline_handle> handles_;
-};
-
-// MPI's rules in their plainest form.
-class Model {
- public:
-  Outcome play(const Operation& operation) {
-    Outcome outcome{};
-    const tagline_envelope& envelope = operation.envelope;
-    switch (operation.kind) {
-      case Kind::post_receive:
-      case Kind::claim_then_append:
-        if (const auto hit = find_message(envelope); hit != unexpected_.end()) {
-          outcome = {TAGLINE_MATCHED, hit->cookie, {}, 0, 0, {}};
-          unexpected_.erase(hit);
-        } else {
-          outcome.status = TAGLINE_QUEUED;
-          posted_.push_back({envelope, operation.cookie});
-        }
-        break;
-      case Kind::arrive:
-      case Kind::match_then_append: {
-        const auto hit = std::find_if(posted_.begin(), posted_.end(), [&](const Entry& receive) {
-          return accepts(receive.envelope, envelope);
-        });
-        if (hit != posted_.end()) {
-          outcome = {TAGLINE_MATCHED, hit->cookie, {}, 0, 0, {}};
-          posted_.erase(hit);
-        } else {
-          outcome.status = TAGLINE_QUEUED;
-          unexpected_.push_back({envelope, operation.cookie});
-        }
-        break;
-      }
-      case Kind::probe:
-      case Kind::claim:
-        if (const auto hit = find_message(envelope); hit != unexpected_.end()) {
-          outcome = {TAGLINE_MATCHED, hit->cookie, hit->envelope, 0, 0, {}};
-          if (operation.kind == Kind::claim) unexpected_.erase(hit);
-        } else {
-          outcome.status = TAGLINE_NOT_FOUND;
-        }
-        break;
-      case Kind::cancel_receive:
-      case Kind::cancel_handle: {
-        const auto hit = std::find_if(posted_.begin(), posted_.end(), [&](const Entry& receive) {
-          return receive.cookie == operation.cookie;
-        });
-        outcome.status = hit == posted_.end() ? TAGLINE_NOT_FOUND : TAGLINE_OK;
-        if (hit != posted_.end()) posted_.erase(hit);
-        break;
-      }
-      case Kind::drop_context:
-        drop(outcome,
-             [&](const Entry& entry) { return entry.envelope.context_id == envelope.context_id; });
-        break;
-      case Kind::drop_source:
-        drop(outcome, [&](const Entry& entry) {
-          return entry.envelope.context_id == envelope.context_id &&
-                 entry.envelope.source == envelope.source;
-        });
-        break;
-    }
-    outcome.posted = posted_.size();
-    outcome.unexpected = unexpected_.size();
-    return outcome;
-  }
-
-  Outcome remains(std::uint64_t context) const {
-    const auto of_context = [&](const std::vector<Entry>& entries) {
-      Remains cookies;
-      for (const Entry& entry : entries) {
-        if (entry.envelope.context_id == context) cookies.push_back(entry.cookie);
-      }
-      return cookies;
-    };
-    return remains_outcome(of_context(posted_), of_context(unexpected_));
-  }
-
- private:
-  struct Entry {
-    tagline_envelope envelope;
-    std::uintptr_t cookie;
-  };
-
-  static bool accepts(const tagline_envelope& receive, const tagline_envelope& message) {
-    if (receive.context_id != message.context_id) return false;
-    if (receive.source != TAGLINE_ANY_SOURCE && receive.source != message.source) return false;
-    return receive.tag == TAGLINE_ANY_TAG ? message.tag >= 0 : receive.tag == message.tag;
-  }
-
-  std::vector<Entry>::iterator find_message(const tagline_envelope& envelope) {
-    return std::find_if(unexpected_.begin(), unexpected_.end(),
-                        [&](const Entry& message) { return accepts(envelope, message.envelope); });
-  }
-
-  template <class Predicate>
-  void drop(Outcome& outcome, Predicate wanted) {
-    for (std::vector<Entry>* queue : {&posted_, &unexpected_}) {
-      for (const Entry& entry : *queue) {
-        if (wanted(entry)) outcome.dropped.push_back(entry.cookie);
-      }
-      std::erase_if(*queue, wanted);
-    }
-  }
-
-  std::vector<Entry> posted_;
-  std::vector<Entry> unexpected_;
-};
+namespace {
 
 template <class Player>
 std::vector<Outcome> play_all(Player& player, const std::vector<Operation>& history, int contexts) {
@@ -304,29 +97,71 @@ std::vector<Outcome> replay_model(const std::vector<Operation>& history, int con
   return play_all(model, history, contexts);
 }
 
+std::string first_difference(const std::vector<Operation>& history, const tagline_options& options,
+                             int contexts, CallHooks hooks) {
+  Library library(options, hooks);
+  Model model;
+  for (std::size_t i = 0; i < history.size(); ++i) {
+    Outcome expected = model.play(history[i]);
+    const Outcome actual = library.play(history[i]);
+    if (actual.status == TAGLINE_NO_MEMORY && expected.status == TAGLINE_QUEUED &&
+        (options.pool_bytes != 0 || hooks.before != nullptr)) {
+      expected = model.take_back(history[i]);
+    }
+    if (!(expected == actual)) return describe(history, i, expected, actual);
+    if (options.pool_bytes != 0 && library.pool_bytes() > options.pool_bytes) {
+      return "pool_bytes exceeded at call " + std::to_string(i);
+    }
+  }
+  for (int context = 0; context < contexts; ++context) {
+    const Outcome expected = model.remains(static_cast<std::uint64_t>(context));
+    const Outcome actual = library.remains(static_cast<std::uint64_t>(context));
+    if (!(expected == actual)) return describe(history, history.size(), expected, actual);
+  }
+  for (const tagline_side side : {TAGLINE_POSTED, TAGLINE_UNEXPECTED}) {
+    const Counts expected = model.counts(side);
+    const Counts actual = library.counts(side);
+    if (expected == actual) continue;
+    std::ostringstream text;
+    text << "the statistics of side " << side << " differ";
+    for (const Counts& counts : {expected, actual}) {
+      text << "\n  " << counts.high_water << " entries at most, " << counts.searches
+           << " searches, " << counts.matches << " matches";
+    }
+    return text.str();
+  }
+  return {};
+}
+
+std::string describe(const std::vector<Operation>& history, std::size_t call,
+                     const Outcome& expected, const Outcome& actual) {
+  std::ostringstream text;
+  text << "differs at call " << call;
+  if (call < history.size()) {
+    const Operation& operation = history[call];
+    text << " (kind " << static_cast<int>(operation.kind) << ", context "
+         << operation.envelope.context_id << ", source " << operation.envelope.source << ", tag "
+         << operation.envelope.tag << ")";
+  } else {
+    text << " (the entries left)";
+  }
+  for (const Outcome* outcome : {&expected, &actual}) {
+    text << (outcome == &expected ? "\n  expected status " : "\n  got      status ")
+         << outcome->status << ", cookie " << outcome->cookie << ", lengths " << outcome->posted
+         << " and " << outcome->unexpected << ", listed";
+    for (std::size_t i = 0; i < std::min<std::size_t>(50, outcome->dropped.size()); ++i) {
+      text << " " << outcome->dropped[i];
+    }
+  }
+  return text.str();
+}
+
 void expect_same(const std::vector<Operation>& history, const std::vector<Outcome>& expected,
                  const std::vector<Outcome>& actual, const std::string& name) {
   ASSERT_EQ(expected.size(), actual.size()) << name;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (expected[i] == actual[i]) continue;
-    const auto describe = [](const Outcome& outcome) {
-      std::string text = "status " + std::to_string(outcome.status) + ", cookie " +
-                         std::to_string(outcome.cookie) + ", lengths " +
-                         std::to_string(outcome.posted) + " and " +
-                         std::to_string(outcome.unexpected) + ", listed";
-      for (const auto cookie : outcome.dropped) text += " " + std::to_string(cookie);
-      return text;
-    };
-    std::string what = "the entries left";
-    if (i < history.size()) {
-      const Operation& operation = history[i];
-      what = "kind " + std::to_string(static_cast<int>(operation.kind)) + ", context " +
-             std::to_string(operation.envelope.context_id) + ", source " +
-             std::to_string(operation.envelope.source) + ", tag " +
-             std::to_string(operation.envelope.tag);
-    }
-    FAIL() << name << " differs at call " << i << " (" << what << ")\n  expected "
-           << describe(expected[i]) << "\n  got      " << describe(actual[i]);
+    FAIL() << name << " " << describe(history, i, expected[i], actual[i]);
   }
 }
 
