@@ -25,5 +25,6 @@ void progress(const std::string& text);
 void end_progress();
 
 void add_depth(CLI::App& app, Context& context);
+void add_engine(CLI::App& app, Context& context);
 
 }  // namespace bench

@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
       ->take_last()
       ->capture_default_str();
   bench::add_depth(app, context);
+  bench::add_engine(app, context);
   const auto list = [&app](std::FILE* to) {
     std::fputs("Known benchmarks:\n", to);
     for (const CLI::App* known : app.get_subcommands({})) {

@@ -13,6 +13,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -46,109 +47,80 @@ tagline_envelope envelope(int tag) {
   return result;
 }
 
-// A request as hosts have it: a line or more of its own.
-struct alignas(64) Request {
-  bench::PlainEntry entry;
-};
-
-struct Tagline {
-  tagline_matcher* matcher;
-  tagline_status post(tagline_envelope e, void* cookie, void** partner) const {
-    return tagline_post_receive(matcher, e, cookie, partner, nullptr);
-  }
-  tagline_status arrive(tagline_envelope e, void* cookie, void** partner) const {
-    return tagline_arrive(matcher, e, cookie, partner);
-  }
-};
-
-struct Plain {
-  bench::PlainMatcher* matcher;
-  tagline_status post(tagline_envelope e, void* cookie, void** partner) const {
-    return bench::plain_post_receive(matcher, e, cookie, partner, nullptr);
-  }
-  tagline_status arrive(tagline_envelope e, void* cookie, void** partner) const {
-    return bench::plain_arrive(matcher, e, cookie, partner);
-  }
-};
-
 // One structure under test, with `depth` entries in the queue that is searched.
 class Subject {
  public:
-  Subject(std::string label, std::string set, int depth)
-      : name(std::move(label)),
-        isa(std::move(set)),
+  Subject(tagline_matcher* matcher, int depth)
+      : name(tagline_matcher_queue(matcher)),
+        isa(tagline_matcher_isa(matcher)),
+        matcher_(matcher),
         requests_(static_cast<std::size_t>(depth) + 2) {}
-  virtual ~Subject() = default;
-  virtual void fill(bool posted) = 0;
-  // ns per append + match, mean of a batch
-  virtual double batch(bool posted, int pairs) = 0;
+  ~Subject() { tagline_destroy(matcher_); }
+  Subject(const Subject&) = delete;
+  Subject& operator=(const Subject&) = delete;
 
-  const std::string name;
-  const std::string isa;
-  std::vector<double> samples;
-
- protected:
-  // The last two are the measured receive and the measured message.
-  std::vector<Request> requests_;
-};
-
-template <class Engine>
-class SubjectOf : public Subject {
- public:
-  SubjectOf(std::string label, std::string set, int depth, Engine engine)
-      : Subject(std::move(label), std::move(set), depth), engine_(engine) {}
-
-  void fill(bool posted) override {
+  void fill(bool posted) {
     for (std::size_t i = 0; i + 2 < requests_.size(); ++i) {
       const tagline_envelope e = envelope(kAheadTag + static_cast<int>(i));
       void* none = nullptr;
-      const tagline_status status = posted ? engine_.post(e, &requests_[i].entry, &none)
-                                           : engine_.arrive(e, &requests_[i].entry, &none);
+      const tagline_status status =
+          posted ? tagline_post_receive(matcher_, e, &requests_[i], &none, nullptr)
+                 : tagline_arrive(matcher_, e, &requests_[i], &none);
       if (status != TAGLINE_QUEUED) fail("an entry was not queued");
     }
   }
 
-  double batch(bool posted, int pairs) override {
-    void* const receive = &requests_[requests_.size() - 2].entry;
-    void* const message = &requests_[requests_.size() - 1].entry;
+  // ns per append + match, mean of a batch
+  double batch(bool posted, int pairs) {
+    void* const receive = &requests_[requests_.size() - 2];
+    void* const message = &requests_[requests_.size() - 1];
     const tagline_envelope e = envelope(kMeasuredTag);
     const double start = now_ns();
     if (posted) {
       for (int i = 0; i < pairs; ++i) {
         void* partner = nullptr;
-        const bool ok = engine_.post(e, receive, &partner) == TAGLINE_QUEUED &&
-                        engine_.arrive(e, message, &partner) == TAGLINE_MATCHED;
+        const bool ok =
+            tagline_post_receive(matcher_, e, receive, &partner, nullptr) == TAGLINE_QUEUED &&
+            tagline_arrive(matcher_, e, message, &partner) == TAGLINE_MATCHED;
         if (!ok || partner != receive) fail("a wrong match");
       }
     } else {
       for (int i = 0; i < pairs; ++i) {
         void* partner = nullptr;
-        const bool ok = engine_.arrive(e, message, &partner) == TAGLINE_QUEUED &&
-                        engine_.post(e, receive, &partner) == TAGLINE_MATCHED;
+        const bool ok =
+            tagline_arrive(matcher_, e, message, &partner) == TAGLINE_QUEUED &&
+            tagline_post_receive(matcher_, e, receive, &partner, nullptr) == TAGLINE_MATCHED;
         if (!ok || partner != message) fail("a wrong match");
       }
     }
     return (now_ns() - start) / pairs;
   }
 
+  const std::string name;
+  const std::string isa;
+  std::vector<double> samples;
+
  private:
-  Engine engine_;
+  // A request as hosts have it: a line of its own.
+  struct alignas(64) Request {
+    std::byte bytes[bench::kRequestBytes];
+  };
+
+  tagline_matcher* const matcher_;
+  // The last two are the measured receive and the measured message.
+  std::vector<Request> requests_;
 };
 
 void measure(bool posted, int depth, double budget_ms) {
   constexpr double kBatchNs = 100e3;
   std::vector<std::unique_ptr<Subject>> subjects;
-  std::vector<tagline_matcher*> matchers;
-  bench::PlainMatcher plain;
-  subjects.push_back(std::make_unique<SubjectOf<Plain>>("plain_list", "", depth, Plain{&plain}));
+  subjects.push_back(std::make_unique<Subject>(bench::make_plain_list(), depth));
   for (unsigned i = 0; tagline_queue_name(i) != nullptr; ++i) {
     tagline_options options = TAGLINE_OPTIONS_DEFAULT;
     options.queue = tagline_queue_name(i);
     tagline_matcher* matcher = nullptr;
     if (tagline_create(&options, &matcher) != TAGLINE_OK) fail(tagline_error_message());
-    matchers.push_back(matcher);
-    subjects.push_back(std::make_unique<SubjectOf<Tagline>>(
-        options.queue, tagline_matcher_isa(matcher), depth, Tagline{matcher}));
+    subjects.push_back(std::make_unique<Subject>(matcher, depth));
   }
 
   std::vector<int> pairs;
@@ -175,7 +147,6 @@ void measure(bool posted, int depth, double budget_ms) {
     std::printf("]}\n");
   }
   std::fflush(stdout);
-  for (tagline_matcher* matcher : matchers) tagline_destroy(matcher);
 }
 
 }  // namespace

@@ -4,53 +4,93 @@
 namespace bench {
 namespace {
 
-bool accepts(const tagline_envelope& receive, const tagline_envelope& message) {
-  // Negative tags belong to the host's own traffic: ANY_TAG does not see them.
-  return receive.context_id == message.context_id &&
-         (receive.source == message.source || receive.source == TAGLINE_ANY_SOURCE) &&
-         (receive.tag == message.tag || (receive.tag == TAGLINE_ANY_TAG && message.tag >= 0));
-}
+struct Entry {
+  Entry* next;
+  Entry* previous;
+  tagline_envelope envelope;
+};
+static_assert(sizeof(Entry) <= kRequestBytes);
 
-void append(PlainQueue& queue, PlainEntry* entry) {
-  entry->next = nullptr;
-  entry->previous = queue.last;
-  (queue.last != nullptr ? queue.last->next : queue.first) = entry;
-  queue.last = entry;
-}
+struct List {
+  Entry* first = nullptr;
+  Entry* last = nullptr;
+  std::size_t length = 0;  // a list that reports nothing else; one register of work
 
-void erase(PlainQueue& queue, PlainEntry* entry) {
-  (entry->previous != nullptr ? entry->previous->next : queue.first) = entry->next;
-  (entry->next != nullptr ? entry->next->previous : queue.last) = entry->previous;
-}
+  void append(void* request, const tagline_envelope& envelope) noexcept {
+    Entry* entry = ::new (request) Entry{nullptr, last, envelope};
+    (last != nullptr ? last->next : first) = entry;
+    last = entry;
+    ++length;
+  }
+
+  void erase(Entry* entry) noexcept {
+    (entry->previous != nullptr ? entry->previous->next : first) = entry->next;
+    (entry->next != nullptr ? entry->next->previous : last) = entry->previous;
+    --length;
+  }
+};
+
+class PlainList final : public Comparator {
+ public:
+  PlainList() : Comparator("plain_list") {}
+
+  tagline_status post_receive(Envelope envelope, void* receive, void** message,
+                              tagline_handle*) noexcept override {
+    if (Entry* entry = find_message(envelope)) {
+      unexpected_.erase(entry);
+      *message = entry;
+      return TAGLINE_MATCHED;
+    }
+    posted_.append(receive, envelope);
+    return TAGLINE_QUEUED;
+  }
+
+  tagline_status arrive(Envelope envelope, void* message, void** receive) noexcept override {
+    for (Entry* entry = posted_.first; entry != nullptr; entry = entry->next) {
+      if (!accepts(entry->envelope, envelope)) continue;
+      posted_.erase(entry);
+      *receive = entry;
+      return TAGLINE_MATCHED;
+    }
+    unexpected_.append(message, envelope);
+    return TAGLINE_QUEUED;
+  }
+
+  tagline_status probe(Envelope envelope, void** message, Envelope* found) noexcept override {
+    Entry* entry = find_message(envelope);
+    if (entry == nullptr) return TAGLINE_NOT_FOUND;
+    *message = entry;
+    if (found != nullptr) *found = entry->envelope;
+    return TAGLINE_MATCHED;
+  }
+
+  // The request knows its place: what an intrusive list is best at.
+  tagline_status cancel_receive(Envelope, void* receive) noexcept override {
+    posted_.erase(static_cast<Entry*>(receive));
+    return TAGLINE_OK;
+  }
+
+  tagline_statistics statistics() const noexcept override {
+    tagline_statistics result{};
+    result.posted.length = posted_.length;
+    result.unexpected.length = unexpected_.length;
+    result.pool_bytes = (posted_.length + unexpected_.length) * sizeof(Entry);
+    return result;
+  }
+
+ private:
+  Entry* find_message(const Envelope& envelope) const noexcept {
+    Entry* entry = unexpected_.first;
+    while (entry != nullptr && !accepts(envelope, entry->envelope)) entry = entry->next;
+    return entry;
+  }
+
+  List posted_;
+  List unexpected_;
+};
 
 }  // namespace
 
-tagline_status plain_post_receive(PlainMatcher* matcher, tagline_envelope envelope, void* receive,
-                                  void** message, tagline_handle*) {
-  for (PlainEntry* entry = matcher->unexpected.first; entry != nullptr; entry = entry->next) {
-    if (!accepts(envelope, entry->envelope)) continue;
-    erase(matcher->unexpected, entry);
-    *message = entry;
-    return TAGLINE_MATCHED;
-  }
-  auto* const mine = static_cast<PlainEntry*>(receive);
-  mine->envelope = envelope;
-  append(matcher->posted, mine);
-  return TAGLINE_QUEUED;
-}
-
-tagline_status plain_arrive(PlainMatcher* matcher, tagline_envelope envelope, void* message,
-                            void** receive) {
-  for (PlainEntry* entry = matcher->posted.first; entry != nullptr; entry = entry->next) {
-    if (!accepts(entry->envelope, envelope)) continue;
-    erase(matcher->posted, entry);
-    *receive = entry;
-    return TAGLINE_MATCHED;
-  }
-  auto* const mine = static_cast<PlainEntry*>(message);
-  mine->envelope = envelope;
-  append(matcher->unexpected, mine);
-  return TAGLINE_QUEUED;
-}
+tagline_matcher* make_plain_list() { return new PlainList; }
 
 }  // namespace bench

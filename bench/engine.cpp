@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The matcher in one process, no MPI: nanoseconds per append + match for every
+// queue structure over depth, order, keys, holes, wildcards and cache state (see
+// engine_point.hpp), by Google Benchmark.
+//
+// At each point the structures take turns, round after round, so that whatever
+// slows the machine for a while slows all of them; `linear` on an empty queue has
+// a turn in every round, as the unit of ratios. A structure that would take too
+// long at a point, by its time at the depth before, is left out there.
+//
+// Prints one JSON object per structure and point.
+#include <benchmark/benchmark.h>
+#include <time.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "engine_workload.hpp"
+
+namespace {
+
+using bench::EnginePoint;
+using bench::EngineStructure;
+using bench::EngineTask;
+using bench::Script;
+using bench::Workload;
+
+struct Effort {
+  int rounds;
+  int cold_rounds;
+  double batch_ms;     // of one structure in one round
+  double pass_s;       // a structure with a longer pass is left out of a point
+  double slow_s;       // for all rounds of a structure whose pass is longer than a batch
+  int growth_repeats;  // for the worst call
+  double budget_s;     // behind this schedule, rounds are dropped
+};
+constexpr Effort kQuick{5, 9, 0.5, 0.08, 0.02, 2, 30};
+constexpr Effort kStandard{11, 25, 2, 2, 0.4, 3, 300};
+constexpr Effort kFull{15, 35, 3, 20, 2, 3, 3600};
+constexpr int kLeastRounds = 3;
+
+// Points that are goals of their own get more time.
+constexpr std::size_t kDrainGoal = 65536;  // in random order, the slow structures included
+constexpr double kDrainGoalPassS = 20;
+constexpr double kDeepestPassS = 0.6;  // at 1 Mi entries
+
+// What the memory traffic alone would cost: behind the whole queue a streaming read
+// of one 8-byte key per entry; for a drain, writing and reading 32 bytes per entry.
+class Headroom {
+ public:
+  explicit Headroom(const EnginePoint& point)
+      : drains_(point.order != bench::Order::last), words_(point.depth * (drains_ ? 4 : 1)) {
+    pairs_ = drains_ ? point.depth : 10;
+  }
+  std::size_t pairs() const { return pairs_; }
+  void pass() {
+    if (drains_) {
+      for (std::uint64_t& word : words_) word = pairs_;
+      benchmark::ClobberMemory();
+      read();
+    } else {
+      for (std::size_t i = 0; i < pairs_; ++i) read();
+    }
+  }
+
+ private:
+  void read() {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t word : words_) sum ^= word;
+    benchmark::DoNotOptimize(sum);
+    benchmark::ClobberMemory();
+  }
+  const bool drains_;
+  std::vector<std::uint64_t> words_;
+  std::size_t pairs_;
+};
+
+double least(const std::vector<double>& samples) {
+  return *std::min_element(samples.begin(), samples.end());
+}
+
+// Of this thread: other programs on the machine do not count.
+double cpu_ms() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) * 1e-6;
+}
+
+// What takes turns at a point.
+struct Subject {
+  EngineStructure structure;
+  EnginePoint point;
+  std::unique_ptr<Workload> workload;  // none: headroom
+  std::unique_ptr<Headroom> headroom;
+  std::string name;
+  std::size_t iterations = 1;
+  int rounds = 0;
+  bool warm_up = true;
+  std::vector<double> samples;
+
+  std::size_t pairs() const {
+    return point.cold ? 1 : workload != nullptr ? workload->pairs() : headroom->pairs();
+  }
+  void pass() { workload != nullptr ? workload->pass() : headroom->pass(); }
+};
+
+class Collect : public benchmark::BenchmarkReporter {
+ public:
+  explicit Collect(std::map<std::string, Subject*> subjects) : subjects_(std::move(subjects)) {}
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      Subject& subject = *subjects_.at(run.run_name.function_name);
+      // Processor time, which does not count other programs. One cold match is
+      // too short for that clock.
+      const double seconds =
+          subject.point.cold ? run.real_accumulated_time : run.cpu_accumulated_time;
+      subject.samples.push_back(seconds * 1e9 / static_cast<double>(run.iterations) /
+                                static_cast<double>(subject.pairs()));
+    }
+  }
+
+ private:
+  std::map<std::string, Subject*> subjects_;
+};
+
+void run_passes(benchmark::State& state, Subject& subject) {
+  if (subject.warm_up) subject.pass();  // its entries come back into the caches
+  for (auto _ : state) subject.pass();
+}
+
+void run_cold(benchmark::State& state, Subject& subject) {
+  for (auto _ : state) {
+    bench::sweep();
+    state.SetIterationTime(subject.workload->cold_pair() * 1e-9);
+  }
+}
+
+// Remembers the shortest time of each call over several runs from an empty
+// matcher on. What one call always costs stays; what the machine was busy with
+// once does not. The largest that stays is the worst call.
+class WorstCall {
+ public:
+  void run(Workload& workload) {
+    workload_ = &workload;
+    call_ = 0;
+    bytes_ = 0;
+    workload.fill(*this);
+    workload.pass(*this);
+  }
+  template <class Call>
+  void append(Call call) {
+    time(call);
+  }
+  template <class Call>
+  void match(Call call) {
+    if (bytes_ == 0) bytes_ = workload_->pool_bytes();
+    time(call);
+  }
+  double worst_ns() const {
+    return shortest_.empty() ? 0 : *std::max_element(shortest_.begin(), shortest_.end());
+  }
+  // Node memory when the queue was longest.
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  template <class Call>
+  void time(Call call) {
+    const double start = bench::now_ns();
+    call();
+    const auto ns = static_cast<float>(bench::now_ns() - start);
+    if (call_ == shortest_.size()) shortest_.push_back(ns);
+    shortest_[call_] = std::min(shortest_[call_], ns);
+    ++call_;
+  }
+  Workload* workload_ = nullptr;
+  std::vector<float> shortest_;
+  std::size_t call_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+class Bench {
+ public:
+  Bench(const std::string& subset, const std::string& filter, std::size_t tasks)
+      : effort_(subset == "quick"  ? kQuick
+                : subset == "full" ? kFull
+                                   : kStandard),
+        tasks_(tasks),
+        filter_(filter),
+        known_(bench::known_structures()) {}
+
+  void run(const EngineTask& task);
+  void list(const EngineTask& task) const {
+    for (const EngineStructure& structure : structures(task)) {
+      std::printf("%s\n", benchmark_name(structure, task.point).c_str());
+    }
+  }
+
+ private:
+  std::vector<EngineStructure> structures(const EngineTask& task) const;
+  double expected_ns(const EngineStructure& structure, const EnginePoint& point) const;
+  double pass_limit_s(const EngineStructure& structure, const EnginePoint& point) const {
+    if (point.order == bench::Order::last) return effort_.pass_s;
+    const bool plain = point.wildcard_percent == 0 && point.keys == bench::Keys::one_source;
+    if (point.order == bench::Order::random && point.depth == kDrainGoal && plain &&
+        point.side == TAGLINE_POSTED && structure.structure == "linear") {
+      return std::max(effort_.pass_s, kDrainGoalPassS);
+    }
+    return point.depth > kDrainGoal ? std::max(effort_.pass_s, kDeepestPassS) : effort_.pass_s;
+  }
+  void prepare(Subject& subject);
+  void print(const Subject& subject, const Subject* unit,
+             const std::shared_ptr<const Script>& script) const;
+  // By the share of tasks done and of time spent.
+  bool is_late() const {
+    const double share = static_cast<double>(done_) / static_cast<double>(tasks_);
+    return bench::now_ns() - start_ns_ > share * effort_.budget_s * 1e9;
+  }
+
+  // A line of one structure over the depths.
+  static std::string line_of(const EngineStructure& structure, EnginePoint point) {
+    point.depth = 0;
+    return benchmark_name(structure, point);
+  }
+  struct Last {
+    std::size_t depth;
+    double ns;      // per pair; expected if it was left out
+    double growth;  // over the depth before
+  };
+  void remember(const EngineStructure& structure, const EnginePoint& point, double ns) {
+    Last& last = last_.try_emplace(line_of(structure, point), Last{0, ns, 1}).first->second;
+    last = {point.depth, ns, ns / last.ns};
+  }
+
+  const Effort effort_;
+  const std::size_t tasks_;
+  std::size_t done_ = 0;
+  const double start_ns_ = bench::now_ns();
+  const std::regex filter_;
+  const std::vector<EngineStructure> known_;
+  std::map<std::string, Last> last_;
+};
+
+std::vector<EngineStructure> Bench::structures(const EngineTask& task) const {
+  std::vector<EngineStructure> chosen;
+  const auto consider = [&](const EngineStructure& structure) {
+    if (can_do(structure, task.point) &&
+        std::regex_search(benchmark_name(structure, task.point), filter_)) {
+      chosen.push_back(structure);
+    }
+  };
+  for (const EngineStructure& structure : known_) {
+    consider(structure);
+    if (!task.all_isas || structure.is_comparator) continue;
+    for (unsigned i = 1; tagline_isa_name(i) != nullptr; ++i) {
+      EngineStructure other = structure;
+      other.isa = tagline_isa_name(i);
+      consider(other);
+    }
+  }
+  return chosen;
+}
+
+// A search may get longer with the queue: its time is taken to grow with the depth
+// unless it has hardly grown so far.
+double Bench::expected_ns(const EngineStructure& structure, const EnginePoint& point) const {
+  const auto found = last_.find(line_of(structure, point));
+  if (found == last_.end() || point.cold) return 0;
+  const Last& last = found->second;
+  const bool flat = last.depth >= 1024 && (last.ns < 130 || (last.ns < 400 && last.growth < 2));
+  if (flat) return 1.5 * last.ns;
+  return last.ns * static_cast<double>(point.depth) /
+         static_cast<double>(std::max<std::size_t>(last.depth, 1));
+}
+
+void Bench::prepare(Subject& subject) {
+  if (subject.point.cold) {
+    subject.workload->fill();
+    subject.rounds = is_late() ? kLeastRounds : effort_.cold_rounds;
+    return;
+  }
+  if (subject.workload != nullptr) subject.workload->fill();
+  const auto timed_pass_ms = [&] {
+    const double start = cpu_ms();
+    subject.pass();
+    return std::max(1e-6, cpu_ms() - start);
+  };
+  double pass_ms = timed_pass_ms();
+  // The first pass warms up, unless one is more than enough.
+  if (pass_ms < 4 * effort_.batch_ms) pass_ms = timed_pass_ms();
+  subject.iterations = static_cast<std::size_t>(std::clamp(effort_.batch_ms / pass_ms, 1.0, 1e6));
+  subject.warm_up = pass_ms < effort_.batch_ms;
+  const int all_rounds = is_late() ? kLeastRounds : effort_.rounds;
+  subject.rounds =
+      pass_ms < effort_.batch_ms
+          ? all_rounds
+          : std::clamp(static_cast<int>(effort_.slow_s * 1e3 / pass_ms), 1, all_rounds);
+}
+
+void Bench::run(const EngineTask& task) {
+  const EnginePoint& point = task.point;
+  ++done_;
+  std::vector<std::unique_ptr<Subject>> subjects;
+  std::shared_ptr<const Script> script;
+  const auto add = [&](const EngineStructure& structure, const EnginePoint& at) -> Subject& {
+    auto subject = std::make_unique<Subject>();
+    subject->structure = structure;
+    subject->point = at;
+    subject->name = benchmark_name(structure, at);
+    subjects.push_back(std::move(subject));
+    return *subjects.back();
+  };
+
+  for (const EngineStructure& structure : structures(task)) {
+    const double expected = expected_ns(structure, point);
+    const double pairs = point.order != bench::Order::last ? static_cast<double>(point.depth) : 100;
+    if (expected * pairs > pass_limit_s(structure, point) * 1e9) {
+      std::printf("{\"left_out\":\"%s\"}\n", benchmark_name(structure, point).c_str());
+      remember(structure, point, expected);
+      continue;
+    }
+    if (script == nullptr) script = std::make_shared<Script>(point);
+    Subject& subject = add(structure, point);
+    subject.workload = std::make_unique<Workload>(structure, script);
+    prepare(subject);
+  }
+  if (subjects.empty()) return;
+  const Subject* unit = nullptr;
+  if (!point.cold) {
+    EnginePoint empty;
+    empty.side = point.side;
+    Subject& linear = add({"linear", "unit", tagline_isa_name(0)}, empty);
+    linear.workload = std::make_unique<Workload>(EngineStructure{"linear", "", ""},
+                                                 std::make_shared<Script>(empty));
+    prepare(linear);
+    unit = &linear;
+    const bool matches = point.operation == bench::Operation::post_and_match;
+    if (matches && point.depth > 0 && point.holes == bench::Holes::dense &&
+        point.keys == bench::Keys::one_source && point.wildcard_percent == 0) {
+      Subject& headroom = add({"headroom", "", "", true}, point);
+      headroom.headroom = std::make_unique<Headroom>(point);
+      prepare(headroom);
+    }
+  }
+
+  std::map<std::string, Subject*> by_name;
+  int rounds = 0;
+  for (const auto& subject : subjects) {
+    by_name[subject->name] = subject.get();
+    if (subject.get() != unit) rounds = std::max(rounds, subject->rounds);
+  }
+  Collect collect(by_name);
+  for (int round = 0; round < rounds; ++round) {
+    for (const auto& subject : subjects) {
+      if (round >= subject->rounds) continue;
+      Subject* const it = subject.get();
+      benchmark::internal::Benchmark* const registered =
+          benchmark::RegisterBenchmark(it->name.c_str(), [it](benchmark::State& state) {
+            it->point.cold ? run_cold(state, *it) : run_passes(state, *it);
+          });
+      registered->Iterations(static_cast<benchmark::IterationCount>(it->iterations));
+      registered->Repetitions(1);
+      if (it->point.cold) registered->UseManualTime();
+    }
+    benchmark::RunSpecifiedBenchmarks(&collect, "all");
+    benchmark::ClearRegisteredBenchmarks();
+  }
+  for (const auto& subject : subjects) {
+    if (subject.get() == unit) continue;
+    print(*subject, unit, script);
+    remember(subject->structure, point, least(subject->samples));
+    subject->workload.reset();  // 1 Mi entries of each structure are a lot of memory
+  }
+  std::fflush(stdout);
+}
+
+void Bench::print(const Subject& subject, const Subject* unit,
+                  const std::shared_ptr<const Script>& script) const {
+  const auto list = [](const std::vector<double>& values, std::size_t count) {
+    std::string text = "[";
+    for (std::size_t i = 0; i < std::min(count, values.size()); ++i) {
+      char number[32];
+      std::snprintf(number, sizeof number, "%s%.5g", i == 0 ? "" : ",", values[i]);
+      text += number;
+    }
+    return text + "]";
+  };
+  std::string line = "{" + json_fields(subject.structure, subject.point) +
+                     ",\"samples_ns\":" + list(subject.samples, subject.samples.size());
+  if (unit != nullptr) {
+    line += ",\"unit_ns\":" + list(unit->samples, subject.samples.size());
+  }
+  const EnginePoint& point = subject.point;
+  const auto field = [&](const char* name, double value) {
+    char text[64];
+    std::snprintf(text, sizeof text, ",\"%s\":%.5g", name, value);
+    line += text;
+  };
+  if (subject.workload != nullptr && point.operation == bench::Operation::post_and_match) {
+    const double pass_s = least(subject.samples) * static_cast<double>(subject.pairs()) * 1e-9;
+    double bytes = static_cast<double>(subject.workload->pool_bytes());
+    if (point.cold) {
+      field("ns_max", *std::max_element(subject.samples.begin(), subject.samples.end()));
+    } else if (pass_s <= std::max(effort_.pass_s, point.depth > kDrainGoal ? kDeepestPassS : 0.)) {
+      WorstCall worst;
+      for (int i = 0; i < effort_.growth_repeats; ++i) {
+        Workload fresh(subject.structure, script);
+        worst.run(fresh);
+      }
+      field("ns_max", worst.worst_ns());
+      bytes = static_cast<double>(worst.bytes());
+    } else if (point.order != bench::Order::last) {
+      bytes = 0;  // the queue is empty between drains
+    }
+    if (point.depth > 0 && bytes > 0) {
+      field("bytes_per_entry", bytes / static_cast<double>(point.depth));
+    }
+  }
+  std::printf("%s}\n", line.c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string subset = "standard";
+  std::string filter;
+  bool only_list = false;
+  CLI::App app{"Time of append + match in every queue structure of tagline, and in others"};
+  app.add_option("--subset", subset, "which points to measure")
+      ->check(CLI::IsMember({"quick", "standard", "full"}))
+      ->capture_default_str();
+  app.add_option("--filter", filter, "regular expression on the names of benchmarks");
+  app.add_flag("--list", only_list, "print the names of the benchmarks and do nothing");
+  CLI11_PARSE(app, argc, argv);
+  // They would override the structure and the instruction set of every matcher made here.
+  unsetenv("TAGLINE_QUEUE");
+  unsetenv("TAGLINE_ISA");
+
+  const std::vector<EngineTask> tasks = bench::tasks_of(subset);
+  Bench bench(subset, filter, tasks.size());
+  std::size_t done = 0;
+  for (const EngineTask& task : tasks) {
+    if (only_list) {
+      bench.list(task);
+      continue;
+    }
+    std::printf("{\"progress\":\"%zu of %zu\"}\n", ++done, tasks.size());
+    bench.run(task);
+  }
+  return 0;
+}

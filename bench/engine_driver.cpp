@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Runs engine.cpp (time) and engine_lines.cpp (cache lines touched), puts both
+// into records, and compares them with what the engine is meant to reach.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "benchmarks.hpp"
+#include "engine_goals.hpp"
+#include "mpirun.hpp"
+#include "report.hpp"
+
+namespace bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Settings {
+  std::string subset;  // empty: by --quick
+  std::string filter;
+};
+
+constexpr const char* kAxes[] = {
+    "structure", "variant",          "isa",   "side",     "depth", "order", "keys",
+    "holes",     "wildcard_percent", "cache", "operation"};
+
+double rounded(double value) { return std::strtod(format("%.4g", value).c_str(), nullptr); }
+
+// A point without the instruction set and the cache state, on which the lines that
+// a match touches do not depend.
+std::string lines_key(const Record& point) {
+  std::string key;
+  for (const char* const axis : kAxes) {
+    if (axis != std::string("isa") && axis != std::string("cache")) key += point[axis].dump() + "/";
+  }
+  return key;
+}
+
+Record to_record(const Record& common, const Record& point) {
+  Record record = common;
+  for (const char* const axis : kAxes) record[axis] = point[axis];
+  const auto samples = point["samples_ns"].get<std::vector<double>>();
+  record["ns_per_match"] = rounded(spread_of(samples).median);
+  record["ns_low"] = rounded(*std::min_element(samples.begin(), samples.end()));
+  record["ns_high"] = rounded(*std::max_element(samples.begin(), samples.end()));
+  record["ns_max"] = point.contains("ns_max") ? Record(rounded(point["ns_max"])) : Record();
+  record["lines_per_match"] = Record();
+  record["bytes_per_entry"] =
+      point.contains("bytes_per_entry") ? Record(rounded(point["bytes_per_entry"])) : Record();
+  record["rounds"] = samples.size();
+  record["relative_to_linear_at_depth_0"] = Record();
+  if (point.contains("unit_ns")) {
+    std::vector<double> ratios = point["unit_ns"].get<std::vector<double>>();
+    for (std::size_t i = 0; i < ratios.size(); ++i) ratios[i] = samples[i] / ratios[i];
+    record["relative_to_linear_at_depth_0"] = rounded(spread_of(ratios).median);
+  }
+  return record;
+}
+
+struct PanelAxes {
+  const char* title;
+  const char* side;
+  const char* order;
+  int wildcard_percent;
+  const char* cache;
+};
+constexpr PanelAxes kPanels[] = {
+    {"posted, behind the whole queue", "posted", "last", 0, "hot"},
+    {"posted, drained in order", "posted", "first", 0, "hot"},
+    {"posted, drained at random", "posted", "random", 0, "hot"},
+    {"posted, 10 % wildcards, at random", "posted", "random", 10, "hot"},
+    {"unexpected, behind the whole queue", "unexpected", "last", 0, "hot"},
+    {"unexpected, drained in order", "unexpected", "first", 0, "hot"},
+    {"unexpected, drained at random", "unexpected", "random", 0, "hot"},
+    {"unexpected, 10 % wildcards, at random", "unexpected", "random", 10, "hot"},
+};
+
+// Variants stay in the tables: more than a dozen lines cannot be told apart.
+Plot plot_of(const std::vector<Record>& records, const std::string& best_isa) {
+  Plot plot{"Append + match in the queue structures of tagline, beside others",
+            "entries",
+            "ns per append + match",
+            4,
+            {}};
+  for (const PanelAxes& axes : kPanels) {
+    Panel panel{axes.title, {}};
+    std::map<std::string, std::map<double, Point>> lines;
+    std::vector<std::string> order;
+    for (const Record& record : records) {
+      const bool wanted = record["side"] == axes.side && record["order"] == axes.order &&
+                          record["wildcard_percent"] == axes.wildcard_percent &&
+                          record["cache"] == axes.cache && record["keys"] == "one_source" &&
+                          record["holes"] == "dense" && record["operation"] == "post_and_match" &&
+                          record["variant"] == "" &&
+                          (record["isa"] == best_isa || record["isa"] == "");
+      if (!wanted) continue;
+      const std::string name = record["structure"];
+      if (lines.find(name) == lines.end()) order.push_back(name);
+      const double depth = record["depth"];
+      lines[name][depth] = {depth, record["ns_per_match"], record["ns_low"], record["ns_high"]};
+    }
+    for (const std::string& name : order) {
+      Series series{name, {}};
+      for (const auto& [depth, point] : lines[name]) series.points.push_back(point);
+      panel.series.push_back(std::move(series));
+    }
+    if (!panel.series.empty()) plot.panels.push_back(std::move(panel));
+  }
+  return plot;
+}
+
+// ns over the depths, a column per structure.
+std::string depth_table(const std::vector<Record>& records, const std::string& best_isa,
+                        const PanelAxes& axes) {
+  std::vector<std::string> names;
+  std::map<std::size_t, std::map<std::string, double>> cells;
+  for (const Record& record : records) {
+    const bool wanted = record["side"] == axes.side && record["order"] == axes.order &&
+                        record["wildcard_percent"] == axes.wildcard_percent &&
+                        record["cache"] == axes.cache && record["keys"] == "one_source" &&
+                        record["holes"] == "dense" && record["operation"] == "post_and_match" &&
+                        (record["isa"] == best_isa || record["isa"] == "");
+    if (!wanted) continue;
+    std::string name = record["structure"];
+    if (record["variant"] != "") name += ":" + record["variant"].get<std::string>();
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    cells[record["depth"]][name] = record["ns_per_match"];
+  }
+  if (cells.empty()) return "";
+  Table table(std::string("ns per append + match, ") + axes.title +
+              (axes.cache == std::string("cold") ? ", cold caches" : ""));
+  std::vector<std::string> header{"depth"};
+  header.insert(header.end(), names.begin(), names.end());
+  table.header(header);
+  for (const auto& [depth, row] : cells) {
+    std::vector<std::string> text{std::to_string(depth)};
+    for (const std::string& name : names) {
+      const auto found = row.find(name);
+      text.push_back(
+          found == row.end() ? "-" : format(found->second < 100 ? "%.1f" : "%.0f", found->second));
+    }
+    table.row(text);
+  }
+  return table.text() + "\n";
+}
+
+// Bytes per entry at some depths and per empty matcher, a row per structure.
+std::string memory_table(const std::vector<Record>& records, const std::vector<Record>& memory) {
+  constexpr std::size_t kDepths[] = {1, 8, 128, 1024, 16384, 65536, 1048576};
+  Table table(
+      "Memory: bytes of a matcher that has seen one entry and holds none; node memory per posted "
+      "receive, in bytes");
+  std::vector<std::string> header{"structure", "new", "empty"};
+  for (const std::size_t depth : kDepths) header.push_back("of " + std::to_string(depth));
+  table.header(header);
+  for (const Record& point : memory) {
+    std::string name = point["structure"];
+    if (point["variant"] != "") name += ":" + point["variant"].get<std::string>();
+    std::vector<std::string> row{name, point["bytes_per_new_matcher"].dump(),
+                                 point["bytes_per_empty_matcher"].dump()};
+    for (const std::size_t depth : kDepths) {
+      std::string cell = "-";
+      for (const Record& record : records) {
+        const bool wanted = record["structure"] == point["structure"] &&
+                            record["variant"] == point["variant"] && record["depth"] == depth &&
+                            record["side"] == "posted" && record["order"] == "last" &&
+                            record["keys"] == "one_source" && record["cache"] == "hot" &&
+                            record["wildcard_percent"] == 0 && record["holes"] == "dense" &&
+                            !record["bytes_per_entry"].is_null();
+        if (wanted) cell = format("%.0f", record["bytes_per_entry"]);
+      }
+      row.push_back(cell);
+    }
+    table.row(row);
+  }
+  return table.text() + "\n";
+}
+
+std::string goal_table(const std::vector<Goal>& goals) {
+  std::string text = "What the engine is meant to reach (L0: linear on an empty queue, same run)\n";
+  std::size_t width = 0;
+  for (const Goal& goal : goals) width = std::max(width, goal.goal.size());
+  for (const Goal& goal : goals) {
+    text += "  " + goal.goal + std::string(width - goal.goal.size() + 2, ' ') +
+            (goal.met + std::string(14, ' ')).substr(0, 14) + goal.measured + "\n";
+  }
+  return text;
+}
+
+void run(const Context& context, const Settings& settings, int& exit_code) {
+  const std::string subset = !settings.subset.empty() ? settings.subset
+                             : context.quick          ? "quick"
+                                                      : "standard";
+  const auto limit = std::chrono::minutes(subset == "quick" ? 5 : subset == "full" ? 240 : 40);
+  watch_for_interrupts();
+  const Record common = environment("engine", context.commit);
+  std::vector<Record> records;
+  std::vector<std::string> left_out;
+  std::string best_isa;
+
+  std::vector<std::string> options{"--subset", subset};
+  if (!settings.filter.empty()) {
+    options.push_back("--filter");
+    options.push_back(settings.filter);
+  }
+  const auto command = [&](const char* program) {
+    std::vector<std::string> words{(context.programs / program).string()};
+    words.insert(words.end(), options.begin(), options.end());
+    return words;
+  };
+  const JobResult timed = run_job(command("engine"), limit, [&](const std::string& line) {
+    const Record point = Record::parse(line);
+    if (point.contains("progress")) {
+      progress("engine, " + subset + ": point " + point["progress"].get<std::string>());
+    } else if (point.contains("left_out")) {
+      left_out.push_back(point["left_out"]);
+    } else {
+      records.push_back(to_record(common, point));
+      if (best_isa.empty()) best_isa = point["isa"];
+    }
+  });
+  end_progress();
+  if (!timed.ok) {
+    std::fprintf(stderr, "bench: engine: %s\n", timed.reason.c_str());
+    exit_code = 1;
+  }
+  if (records.empty()) {
+    if (timed.ok) std::fprintf(stderr, "bench: no benchmark has a name like that\n");
+    exit_code = 1;
+    return;
+  }
+
+  std::map<std::string, Record> lines;
+  std::vector<Record> memory;
+  if (timed.ok) {
+    progress("engine, " + subset + ": counting cache lines");
+    const JobResult counted = run_job(command("engine_lines"), limit, [&](const std::string& line) {
+      const Record point = Record::parse(line);
+      if (point.contains("memory")) {
+        memory.push_back(point);
+      } else {
+        lines[lines_key(point)] = point;
+      }
+    });
+    end_progress();
+    if (!counted.ok) {
+      std::fprintf(stderr, "bench: cache lines are left out: %s\n", counted.reason.c_str());
+    }
+  }
+  for (Record& record : records) {
+    const auto found = lines.find(lines_key(record));
+    if (found == lines.end()) continue;
+    record["lines_per_match"] = found->second["lines_per_match"];
+    record["matcher_lines_per_match"] = found->second["matcher_lines_per_match"];
+  }
+
+  for (Record& record : records) {
+    for (const Record& point : memory) {
+      if (record["structure"] != point["structure"] || record["variant"] != point["variant"]) {
+        continue;
+      }
+      record["bytes_per_empty_matcher"] = point["bytes_per_empty_matcher"];
+    }
+  }
+  write_records(context.output, "engine", records);
+  write_plot(context.output / "engine.svg", plot_of(records, best_isa));
+
+  for (const PanelAxes& axes : kPanels) {
+    std::printf("%s", depth_table(records, best_isa, axes).c_str());
+  }
+  for (const char* const side : {"posted", "unexpected"}) {
+    const PanelAxes cold{side, side, "last", 0, "cold"};
+    std::printf("%s", depth_table(records, best_isa, cold).c_str());
+  }
+  if (!memory.empty()) std::printf("%s", memory_table(records, memory).c_str());
+  std::vector<EngineRow> rows;
+  for (const Record& record : records) rows.push_back(engine_row(record));
+  std::printf("%s\n", goal_table(judge(rows, best_isa)).c_str());
+  if (!left_out.empty()) {
+    std::printf("%zu benchmarks are left out because they would take too long.\n", left_out.size());
+  }
+  std::printf("%s/engine.json, .csv, .svg\n", context.output.c_str());
+}
+
+}  // namespace
+
+void add_engine(CLI::App& app, Context& context) {
+  const auto settings = std::make_shared<Settings>();
+  CLI::App* const engine = app.add_subcommand(
+      "engine", "the matcher alone: every queue structure over depth, order, keys, wildcards");
+  engine->add_option("--subset", settings->subset, "quick, standard or full")
+      ->check(CLI::IsMember({"quick", "standard", "full"}));
+  engine->add_option("--filter", settings->filter, "regular expression on benchmark names");
+  engine->callback([&context, settings] { run(context, *settings, context.exit_code); });
+}
+
+}  // namespace bench

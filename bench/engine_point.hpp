@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the engine benchmark varies. A point is a place on all axes but the
+// structure: every structure that can be measured there is, in turns.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "match/tagline.h"
+
+namespace bench {
+
+enum class Operation {
+  post_and_match,  // append an entry and match it, or another one: see Order
+  probe,           // look at the entry behind `depth` others
+  cancel,          // append a receive and cancel it by envelope and cookie
+  cancel_handle    // append a receive and cancel it by its handle
+};
+
+enum class Order {
+  last,    // `depth` entries stay; one more is appended and matched, behind all of them
+  first,   // `depth` entries are appended, then all are matched, the oldest first
+  random,  // the same, in random order
+  reverse  // the same, the newest first
+};
+
+enum class Keys {
+  one_source,  // many tags
+  one_tag,     // many sources
+  grid,        // both
+  all_equal    // one key: the oldest entry is the match, whatever the order
+};
+
+enum class Holes { dense, every_other, one_per_node };
+
+struct EnginePoint {
+  Operation operation = Operation::post_and_match;
+  Order order = Order::last;
+  tagline_side side = TAGLINE_POSTED;
+  Keys keys = Keys::one_source;
+  Holes holes = Holes::dense;
+  int wildcard_percent = 0;  // of the receives, queued or arriving at the queue
+  bool cold = false;         // caches are swept before each match
+  std::size_t depth = 0;
+
+  bool operator==(const EnginePoint&) const = default;
+};
+
+const char* name_of(Operation operation);
+const char* name_of(Order order);
+const char* name_of(tagline_side side);
+const char* name_of(Keys keys);
+const char* name_of(Holes holes);
+
+// A structure in a form: "fuzzy", its parameter "8", an instruction set.
+struct EngineStructure {
+  std::string structure;
+  std::string variant;         // "": the structure's default
+  std::string isa;             // "": does not matter
+  bool is_comparator = false;  // ours, not the library's
+
+  std::string queue() const { return variant.empty() ? structure : structure + ":" + variant; }
+};
+
+// The library's structures and their variants with its best instruction set, then
+// the comparators.
+std::vector<EngineStructure> known_structures();
+
+// Whether the structure is able to do what the point asks for.
+bool can_do(const EngineStructure& structure, const EnginePoint& point);
+
+// Owned by the caller: tagline_destroy(). Ends the program if there is none.
+tagline_matcher* make_matcher(const EngineStructure& structure);
+
+// "post_and_match/structure:vector/depth:1024/order:last/isa:avx512bw/..."
+std::string benchmark_name(const EngineStructure& structure, const EnginePoint& point);
+
+// The fields of a point and a structure as the inside of a JSON object.
+std::string json_fields(const EngineStructure& structure, const EnginePoint& point);
+
+struct EngineTask {
+  EnginePoint point;
+  bool all_isas = false;  // every structure with every instruction set of this processor
+};
+
+// The points of "quick", "standard" or "full", a point's depths in ascending order.
+std::vector<EngineTask> tasks_of(const std::string& subset);
+
+}  // namespace bench

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine_workload.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <numeric>
+#include <random>
+#include <string>
+
+namespace bench {
+namespace {
+
+// Beyond every tag and source of the plain keys.
+constexpr std::int32_t kFar = 1 << 28;
+constexpr std::size_t kGrid = 64;  // sources of a grid
+
+// Steps of one pass: enough for a whole share of 1 % wildcards.
+constexpr std::size_t kPairs = 100;
+// A drain of a few entries is repeated within a pass, each time in another
+// order, so that no branch predictor learns it.
+constexpr std::size_t kLeastDrained = 4096;
+
+// The largest cache by sysfs: what sysconf() says on a virtual machine may be
+// the whole host's.
+std::size_t last_level_cache_bytes() {
+  std::size_t largest = 0;
+  for (int index = 0; index < 8; ++index) {
+    std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) +
+                       "/size");
+    std::size_t kib = 0;
+    if (file >> kib) largest = std::max(largest, kib << 10);
+  }
+  return largest;
+}
+
+}  // namespace
+
+void sweep() {
+  constexpr std::size_t kLeast = std::size_t{48} << 20;
+  static std::vector<char> buffer(std::max(kLeast, last_level_cache_bytes() * 3 / 2));
+  volatile char* const bytes = buffer.data();
+  for (std::size_t i = 0; i < buffer.size(); i += 64) bytes[i] = static_cast<char>(bytes[i] + 1);
+}
+
+bool Script::drains() const {
+  return point_.order != Order::last && !point_.cold &&
+         point_.operation == Operation::post_and_match;
+}
+
+// Of equal keys the oldest is the match, so each append makes another entry the next one.
+bool Script::rotates() const {
+  return !drains() && point_.keys == Keys::all_equal &&
+         point_.operation == Operation::post_and_match;
+}
+
+// Every stride-th entry of the queue stays. 64 lanes are the most that a node of
+// the structures holds by default.
+std::size_t Script::stride() const {
+  switch (point_.holes) {
+    case Holes::dense:
+      return 1;
+    case Holes::every_other:
+      return 2;
+    case Holes::one_per_node:
+      return 64;
+  }
+  return 1;
+}
+
+Script::Envelopes Script::envelopes(std::size_t index) const {
+  const auto i = static_cast<std::int32_t>(index);
+  const auto share = static_cast<std::size_t>(point_.wildcard_percent);
+  const bool wild = index * share % 100 < share;  // evenly spread
+  const auto both = [](std::int32_t source, std::int32_t tag, bool any_source, bool any_tag) {
+    return Envelopes{{1, any_source ? TAGLINE_ANY_SOURCE : source, any_tag ? TAGLINE_ANY_TAG : tag},
+                     {1, source, tag}};
+  };
+  switch (point_.keys) {
+    case Keys::one_source:
+      return both(0, i, wild, false);
+    case Keys::one_tag:
+      return both(i, 7, false, wild);
+    case Keys::grid: {
+      const std::int32_t source = i % static_cast<std::int32_t>(kGrid);
+      const std::int32_t tag = i / static_cast<std::int32_t>(kGrid);
+      // A wildcard gets a tag or a source of its own, so that every message has one
+      // receive that fits and any order can be asked for. Both kinds take turns.
+      if (!wild) return both(source, tag, false, false);
+      const bool any_source = index / (100 / share) % 2 == 0;
+      return any_source ? both(source, kFar + i, true, false) : both(kFar + i, tag, false, true);
+    }
+    case Keys::all_equal:
+      return both(3, 7, wild, wild);
+  }
+  return {};
+}
+
+Script::Step Script::queued(std::size_t index) const {
+  const Envelopes e = envelopes(index);
+  return {point_.side == TAGLINE_POSTED ? e.receive : e.message, index};
+}
+
+Script::Step Script::searching(std::size_t index) const {
+  const Envelopes e = envelopes(index);
+  return {point_.side == TAGLINE_POSTED ? e.message : e.receive, index};
+}
+
+Script::Script(const EnginePoint& point) : point_(point) {
+  const std::size_t depth = point_.depth;
+  const std::size_t ahead = depth * stride();
+  std::minstd_rand random(12345);
+  if (drains()) {
+    requests_ = depth;
+    std::vector<std::size_t> order(depth);
+    std::iota(order.begin(), order.end(), 0);
+    if (point_.order == Order::reverse) std::reverse(order.begin(), order.end());
+    pairs_ = std::max<std::size_t>(1, kLeastDrained / depth) * depth;
+    appends_.reserve(pairs_);
+    matches_.reserve(pairs_);
+    while (appends_.size() < pairs_) {
+      if (point_.order == Order::random) std::shuffle(order.begin(), order.end(), random);
+      for (std::size_t i = 0; i < depth; ++i) {
+        appends_.push_back(queued(i));
+        matches_.push_back(searching(point_.keys == Keys::all_equal ? i : order[i]));
+      }
+    }
+    return;
+  }
+  pairs_ = kPairs;
+  if (rotates()) {
+    // A ring of one more than `depth`: what is appended is the one matched last.
+    requests_ = depth + 1;
+    for (std::size_t i = 0; i <= depth; ++i) {
+      appends_.push_back(queued((depth + i) % (depth + 1)));
+      matches_.push_back(searching(i));
+    }
+    return;
+  }
+  requests_ = ahead + kPairs;
+  if (point_.operation == Operation::probe) {
+    appends_.push_back(queued(ahead));
+    matches_.push_back(searching(ahead));
+    return;
+  }
+  for (std::size_t i = 0; i < kPairs; ++i) {
+    // Cold and in random order: entries from anywhere in the queue, which go back to its end.
+    const bool anywhere = point_.cold && point_.order == Order::random;
+    const std::size_t index = anywhere ? random() % depth * stride() : ahead + i;
+    appends_.push_back(queued(index));
+    matches_.push_back(searching(index));
+  }
+}
+
+Workload::Workload(const EngineStructure& structure, std::shared_ptr<const Script> script)
+    : script_(std::move(script)),
+      matcher_(make_matcher(structure)),
+      requests_(static_cast<Request*>(
+                    std::aligned_alloc(alignof(Request), script_->requests_ * sizeof(Request))),
+                &std::free) {}
+
+double Workload::cold_pair() {
+  const Step& append_step = script_->appends_[next_];
+  const Step& match_step = script_->matches_[next_];
+  next_ = (next_ + 1) % script_->appends_.size();
+  const bool posted = script_->point_.side == TAGLINE_POSTED;
+  NoWatch watch;
+  const auto do_append = [&] {
+    posted ? append<TAGLINE_POSTED>(append_step, watch)
+           : append<TAGLINE_UNEXPECTED>(append_step, watch);
+  };
+  const auto do_match = [&] {
+    posted ? match<TAGLINE_POSTED>(match_step, watch)
+           : match<TAGLINE_UNEXPECTED>(match_step, watch);
+  };
+  // The clock and the step are the caller's: neither is what a match has to fetch.
+  volatile std::size_t warm = append_step.request + match_step.request;
+  (void)warm;
+  now_ns();
+  const double start = now_ns();
+  if (script_->point_.order == Order::random) {
+    do_match();
+    do_append();
+  } else {
+    do_append();
+    do_match();
+  }
+  return now_ns() - start;
+}
+
+std::uint64_t Workload::pool_bytes() const {
+  tagline_statistics statistics{};
+  tagline_get_statistics(matcher_, &statistics);
+  return statistics.pool_bytes;
+}
+
+}  // namespace bench

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A matcher and the calls of one point. A pass leaves the queue as long as it
+// found it, so that passes can be repeated; every status and cookie is checked.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "comparator.hpp"
+#include "engine_point.hpp"
+
+namespace bench {
+
+// What a pass tells about its calls; this one wants to know nothing.
+struct NoWatch {
+  template <class Call>
+  void append(Call call) {
+    call();
+  }
+  template <class Call>
+  void match(Call call) {
+    call();
+  }
+};
+
+// What to call at a point, the same for every structure there.
+class Script {
+ public:
+  explicit Script(const EnginePoint& point);
+
+ private:
+  friend class Workload;
+  struct Step {
+    tagline_envelope envelope;
+    std::size_t request;  // to be queued, or expected from the match
+  };
+  struct Envelopes {
+    tagline_envelope receive;
+    tagline_envelope message;
+  };
+
+  Envelopes envelopes(std::size_t index) const;
+  Step queued(std::size_t index) const;
+  Step searching(std::size_t index) const;
+  std::size_t stride() const;
+  bool drains() const;
+  bool rotates() const;
+
+  const EnginePoint point_;
+  std::size_t requests_ = 0;
+  std::size_t pairs_ = 0;
+  std::vector<Step> appends_;  // of a pass
+  std::vector<Step> matches_;
+};
+
+class Workload {
+ public:
+  Workload(const EngineStructure& structure, std::shared_ptr<const Script> script);
+  ~Workload() { tagline_destroy(matcher_); }
+  Workload(const Workload&) = delete;
+  Workload& operator=(const Workload&) = delete;
+
+  // Queues the entries that stay; call it once. Orders that drain have none.
+  template <class Watch>
+  void fill(Watch& watch);
+  void fill() {
+    NoWatch watch;
+    fill(watch);
+  }
+
+  // A pass makes pairs() appends and as many matches (probes, cancels).
+  std::size_t pairs() const noexcept { return script_->pairs_; }
+  template <class Watch>
+  void pass(Watch& watch);
+  void pass() {
+    NoWatch watch;
+    pass(watch);
+  }
+
+  // One match of a cold point: nanoseconds of the calls alone. sweep() comes before.
+  double cold_pair();
+
+  // Node memory that the matcher holds now.
+  std::uint64_t pool_bytes() const;
+
+ private:
+  using Step = Script::Step;
+  // A request as hosts have it: a line of its own.
+  struct alignas(64) Request {
+    std::byte bytes[kRequestBytes];
+  };
+
+  void* cookie(const Step& step) const noexcept { return &requests_[step.request]; }
+
+  template <tagline_side side, class Watch>
+  void append(const Step& step, Watch& watch);
+  template <tagline_side side, class Watch>
+  void match(const Step& step, Watch& watch);
+  template <tagline_side side, class Watch>
+  void pass_of(Watch& watch);
+  template <class Watch>
+  void probe_pass(Watch& watch);
+  template <class Watch>
+  void cancel_pass(Watch& watch);
+
+  [[noreturn]] static void fail(const char* what) {
+    std::fprintf(stderr, "engine: %s\n", what);
+    std::abort();
+  }
+
+  const std::shared_ptr<const Script> script_;
+  tagline_matcher* const matcher_;
+  // Untouched, and so without memory, but for structures that keep entries in requests.
+  const std::unique_ptr<Request[], decltype(&std::free)> requests_;
+  Request partner_;       // cookie of the side that searches and is never queued
+  std::size_t next_ = 0;  // place in steps that are taken one by one
+};
+
+// Writes and reads more than the caches hold.
+void sweep();
+
+inline double now_ns() {
+  return std::chrono::duration<double, std::nano>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// ---- the calls -----------------------------------------------------------------
+
+template <tagline_side side, class Watch>
+inline void Workload::append(const Step& step, Watch& watch) {
+  void* partner = nullptr;
+  tagline_status status = TAGLINE_OK;
+  watch.append([&] {
+    status = side == TAGLINE_POSTED
+                 ? tagline_post_receive(matcher_, step.envelope, cookie(step), &partner, nullptr)
+                 : tagline_arrive(matcher_, step.envelope, cookie(step), &partner);
+  });
+  if (status != TAGLINE_QUEUED) [[unlikely]] {
+    fail("an entry was not queued");
+  }
+}
+
+template <tagline_side side, class Watch>
+inline void Workload::match(const Step& step, Watch& watch) {
+  void* partner = nullptr;
+  tagline_status status = TAGLINE_OK;
+  watch.match([&] {
+    status = side == TAGLINE_POSTED
+                 ? tagline_arrive(matcher_, step.envelope, &partner_, &partner)
+                 : tagline_post_receive(matcher_, step.envelope, &partner_, &partner, nullptr);
+  });
+  if (status != TAGLINE_MATCHED || partner != cookie(step)) [[unlikely]] {
+    fail("a wrong match");
+  }
+}
+
+template <class Watch>
+void Workload::fill(Watch& watch) {
+  if (script_->drains()) return;
+  const std::size_t entries = script_->point_.depth * script_->stride();
+  for (std::size_t i = 0; i < entries; ++i) {
+    const Step step = script_->queued(i);
+    script_->point_.side == TAGLINE_POSTED ? append<TAGLINE_POSTED>(step, watch)
+                                           : append<TAGLINE_UNEXPECTED>(step, watch);
+  }
+  NoWatch none;
+  for (std::size_t i = 0; i < entries; ++i) {
+    if (i % script_->stride() == 0) continue;
+    const Step step = script_->searching(i);
+    script_->point_.side == TAGLINE_POSTED ? match<TAGLINE_POSTED>(step, none)
+                                           : match<TAGLINE_UNEXPECTED>(step, none);
+  }
+  if (script_->point_.operation == Operation::probe)
+    append<TAGLINE_UNEXPECTED>(script_->appends_[0], none);
+}
+
+template <tagline_side side, class Watch>
+inline void Workload::pass_of(Watch& watch) {
+  if (script_->rotates()) {
+    for (std::size_t pair = 0; pair < script_->pairs_; ++pair) {
+      append<side>(script_->appends_[next_], watch);
+      match<side>(script_->matches_[next_], watch);
+      if (++next_ == script_->appends_.size()) next_ = 0;
+    }
+  } else if (script_->drains()) {
+    for (std::size_t begin = 0; begin < script_->appends_.size(); begin += script_->point_.depth) {
+      const std::size_t end = begin + script_->point_.depth;
+      for (std::size_t i = begin; i < end; ++i) append<side>(script_->appends_[i], watch);
+      for (std::size_t i = begin; i < end; ++i) match<side>(script_->matches_[i], watch);
+    }
+  } else {
+    for (std::size_t i = 0; i < script_->appends_.size(); ++i) {
+      append<side>(script_->appends_[i], watch);
+      match<side>(script_->matches_[i], watch);
+    }
+  }
+}
+
+template <class Watch>
+void Workload::probe_pass(Watch& watch) {
+  for (std::size_t i = 0; i < script_->pairs_; ++i) {
+    void* message = nullptr;
+    tagline_status status = TAGLINE_OK;
+    watch.match([&] {
+      status = tagline_probe(matcher_, script_->matches_[0].envelope, &message, nullptr);
+    });
+    if (status != TAGLINE_MATCHED || message != cookie(script_->matches_[0])) fail("a wrong probe");
+  }
+}
+
+template <class Watch>
+void Workload::cancel_pass(Watch& watch) {
+  for (const Step& step : script_->appends_) {
+    void* message = nullptr;
+    tagline_handle handle = 0;
+    tagline_status status = TAGLINE_OK;
+    watch.append([&] {
+      status = tagline_post_receive(matcher_, step.envelope, cookie(step), &message, &handle);
+    });
+    if (status != TAGLINE_QUEUED) fail("an entry was not queued");
+    watch.match([&] {
+      status = script_->point_.operation == Operation::cancel
+                   ? tagline_cancel_receive(matcher_, step.envelope, cookie(step))
+                   : tagline_cancel_handle(matcher_, step.envelope.context_id, handle);
+    });
+    if (status != TAGLINE_OK) fail("a receive was not cancelled");
+  }
+}
+
+template <class Watch>
+void Workload::pass(Watch& watch) {
+  switch (script_->point_.operation) {
+    case Operation::post_and_match:
+      if (script_->point_.side == TAGLINE_POSTED) {
+        pass_of<TAGLINE_POSTED>(watch);
+      } else {
+        pass_of<TAGLINE_UNEXPECTED>(watch);
+      }
+      break;
+    case Operation::probe:
+      probe_pass(watch);
+      break;
+    case Operation::cancel:
+    case Operation::cancel_handle:
+      cancel_pass(watch);
+      break;
+  }
+}
+
+}  // namespace bench

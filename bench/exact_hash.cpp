@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exact_hash.hpp"
+
+#include <bit>
+#include <cstdlib>
+#include <memory>
+
+namespace bench {
+namespace {
+
+// Open addressing with linear probing, 16 bytes per slot, at most half full; a
+// hole is closed by moving later slots back, so that searches stay short.
+class Table {
+ public:
+  bool empty() const noexcept { return size_ == 0; }
+
+  void** find(std::uint64_t key) const noexcept {
+    for (std::size_t i = home(key); slots_[i].cookie != nullptr; i = (i + 1) & mask_) {
+      if (slots_[i].key == key) return &slots_[i].cookie;
+    }
+    return nullptr;
+  }
+
+  void insert(std::uint64_t key, void* cookie) noexcept {
+    if (2 * ++size_ > mask_) [[unlikely]] {
+      grow();
+    }
+    place(key, cookie);
+  }
+
+  void* take(void** where) noexcept {
+    void* const cookie = *where;
+    auto hole = static_cast<std::size_t>(
+        reinterpret_cast<Slot*>(reinterpret_cast<char*>(where) - offsetof(Slot, cookie)) -
+        slots_.get());
+    --size_;
+    for (std::size_t i = (hole + 1) & mask_; slots_[i].cookie != nullptr; i = (i + 1) & mask_) {
+      // A slot may move back only as far as the place it hashes to.
+      if (((i - home(slots_[i].key)) & mask_) < ((i - hole) & mask_)) continue;
+      slots_[hole] = slots_[i];
+      hole = i;
+    }
+    slots_[hole].cookie = nullptr;
+    return cookie;
+  }
+
+  std::size_t bytes() const noexcept { return (mask_ + 1) * sizeof(Slot); }
+
+ private:
+  struct Slot {
+    std::uint64_t key;
+    void* cookie;
+  };
+
+  // Zeroed pages from the system cost nothing until they are touched.
+  using Slots = std::unique_ptr<Slot[], decltype(&std::free)>;
+  static Slots make_slots(std::size_t capacity) noexcept {
+    return {static_cast<Slot*>(std::calloc(capacity, sizeof(Slot))), &std::free};
+  }
+
+  std::size_t home(std::uint64_t key) const noexcept {
+    // Two rounds, so that no regular pattern of sources and tags clusters.
+    const std::uint64_t once = key * 0x9e3779b97f4a7c15u;
+    return ((once ^ once >> 32) * 0xd1342543de82ef95u) >> shift_;
+  }
+
+  void place(std::uint64_t key, void* cookie) noexcept {
+    std::size_t i = home(key);
+    while (slots_[i].cookie != nullptr) i = (i + 1) & mask_;
+    slots_[i] = {key, cookie};
+  }
+
+  [[gnu::noinline, gnu::cold]] void grow() noexcept {
+    const Slots old = std::move(slots_);
+    const std::size_t capacity = mask_ + 1;
+    slots_ = make_slots(2 * capacity);
+    mask_ = 2 * capacity - 1;
+    --shift_;
+    for (std::size_t i = 0; i < capacity; ++i) {
+      if (old[i].cookie != nullptr) place(old[i].key, old[i].cookie);
+    }
+  }
+
+  static constexpr std::size_t kLeastCapacity = 64;
+  Slots slots_ = make_slots(kLeastCapacity);
+  std::size_t mask_ = kLeastCapacity - 1;
+  unsigned shift_ = 64 - std::countr_zero(kLeastCapacity);
+  std::size_t size_ = 0;
+};
+
+class ExactHash final : public Comparator {
+ public:
+  ExactHash() : Comparator("exact_hash") {}
+
+  tagline_status post_receive(Envelope envelope, void* receive, void** message,
+                              tagline_handle*) noexcept override {
+    return match_or_queue(unexpected_, posted_, envelope, receive, message);
+  }
+
+  tagline_status arrive(Envelope envelope, void* message, void** receive) noexcept override {
+    return match_or_queue(posted_, unexpected_, envelope, message, receive);
+  }
+
+  tagline_status probe(Envelope envelope, void** message, Envelope* found) noexcept override {
+    void** const where = unexpected_.find(key_of(envelope));
+    if (where == nullptr) return TAGLINE_NOT_FOUND;
+    *message = *where;
+    if (found != nullptr) *found = envelope;
+    return TAGLINE_MATCHED;
+  }
+
+  tagline_statistics statistics() const noexcept override {
+    tagline_statistics result{};
+    result.pool_bytes = posted_.bytes() + unexpected_.bytes();
+    return result;
+  }
+
+ private:
+  static std::uint64_t key_of(const Envelope& envelope) noexcept {
+    return std::uint64_t{static_cast<std::uint32_t>(envelope.tag)} << 32 |
+           static_cast<std::uint32_t>(envelope.source);
+  }
+
+  static tagline_status match_or_queue(Table& other, Table& mine, const Envelope& envelope,
+                                       void* cookie, void** partner) noexcept {
+    const std::uint64_t key = key_of(envelope);
+    if (!other.empty()) {
+      if (void** where = other.find(key)) {
+        *partner = other.take(where);
+        return TAGLINE_MATCHED;
+      }
+    }
+    mine.insert(key, cookie);
+    return TAGLINE_QUEUED;
+  }
+
+  Table posted_;
+  Table unexpected_;
+};
+
+}  // namespace
+
+tagline_matcher* make_exact_hash() { return new ExactHash; }
+
+}  // namespace bench
