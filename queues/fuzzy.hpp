@@ -95,10 +95,10 @@ struct FuzzyNode : LaneNode<simd::FingerprintBlock<Word>, Fingerprints> {
 
   void put(const Fingerprints& fingerprints, int lane, const QueueEntry& entry) noexcept {
     Base::put(fingerprints, lane, entry);
-    const Word source = fingerprints.of_source<Word>(key_source(entry.key));
-    const Word tag = fingerprints.of_tag<Word>(key_tag(entry.key));
-    this->fingerprint[lane] = static_cast<Word>((key_any_source(entry.key) ? 0 : source) ^
-                                                (key_any_tag(entry.key) ? 0 : tag));
+    // What the key does not insist on is zero, and so is the part of zero.
+    this->fingerprint[lane] =
+        static_cast<Word>(fingerprints.of_source<Word>(key_source(entry.key)) ^
+                          fingerprints.of_tag<Word>(key_tag(entry.key)));
   }
 };
 
