@@ -190,8 +190,8 @@ TAGLINE_API tagline_status tagline_cancel_receive(tagline_matcher* matcher,
  *
  * @return TAGLINE_OK, TAGLINE_NOT_FOUND (already matched, cancelled, dropped),
  *         or TAGLINE_INVALID.
- * Cost: `linear` walks to the entry, one line each; `vector` passes a node of
- * 64 entries with two lines.
+ * Cost: `linear` walks to the entry, one line each; `vector` and `fuzzy` pass a
+ * node of 256 entries with two lines.
  */
 TAGLINE_API tagline_status tagline_cancel_handle(tagline_matcher* matcher, uint64_t context_id,
                                                  tagline_handle handle);
