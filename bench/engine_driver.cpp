@@ -28,12 +28,12 @@ constexpr const char* kAxes[] = {
 
 double rounded(double value) { return std::strtod(format("%.4g", value).c_str(), nullptr); }
 
-// A point without the instruction set and the cache state, on which the lines that
-// a match touches do not depend.
+// A point without the cache state, on which the lines that a match touches do not
+// depend.
 std::string lines_key(const Record& point) {
   std::string key;
   for (const char* const axis : kAxes) {
-    if (axis != std::string("isa") && axis != std::string("cache")) key += point[axis].dump() + "/";
+    if (axis != std::string("cache")) key += point[axis].dump() + "/";
   }
   return key;
 }
@@ -58,6 +58,8 @@ Record to_record(const Record& common, const Record& point) {
   }
   return record;
 }
+
+std::string time_cell(double ns) { return format(ns < 100 ? "%.1f" : "%.0f", ns); }
 
 struct PanelAxes {
   const char* title;
@@ -138,8 +140,34 @@ std::string depth_table(const std::vector<Record>& records, const std::string& b
     std::vector<std::string> text{std::to_string(depth)};
     for (const std::string& name : names) {
       const auto found = row.find(name);
-      text.push_back(
-          found == row.end() ? "-" : format(found->second < 100 ? "%.1f" : "%.0f", found->second));
+      text.push_back(found == row.end() ? "-" : time_cell(found->second));
+    }
+    table.row(text);
+  }
+  return table.text() + "\n";
+}
+
+// What is not append + match, behind the whole queue.
+std::string operations_table(const std::vector<Record>& records) {
+  std::vector<std::string> names;
+  std::map<std::pair<std::string, std::size_t>, std::map<std::string, double>> cells;
+  for (const Record& record : records) {
+    if (record["operation"] == "post_and_match") continue;
+    std::string name = record["structure"];
+    if (record["variant"] != "") name += ":" + record["variant"].get<std::string>();
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    cells[{record["operation"], record["depth"]}][name] = record["ns_per_match"];
+  }
+  if (cells.empty()) return "";
+  Table table("ns per probe, per post + cancel and per post + cancel by handle");
+  std::vector<std::string> header{"operation", "depth"};
+  header.insert(header.end(), names.begin(), names.end());
+  table.header(header);
+  for (const auto& [place, row] : cells) {
+    std::vector<std::string> text{place.first, std::to_string(place.second)};
+    for (const std::string& name : names) {
+      const auto found = row.find(name);
+      text.push_back(found == row.end() ? "-" : time_cell(found->second));
     }
     table.row(text);
   }
@@ -274,6 +302,7 @@ void run(const Context& context, const Settings& settings, int& exit_code) {
     const PanelAxes cold{side, side, "last", 0, "cold"};
     std::printf("%s", depth_table(records, best_isa, cold).c_str());
   }
+  std::printf("%s", operations_table(records).c_str());
   if (!memory.empty()) std::printf("%s", memory_table(records, memory).c_str());
   std::vector<EngineRow> rows;
   for (const Record& record : records) rows.push_back(engine_row(record));

@@ -230,8 +230,8 @@ std::vector<Goal> judge(const std::vector<EngineRow>& rows, const std::string& b
       },
       to_l0, 4);
   judge.limit(
-      "adaptive never linear in depth: exponent of growth beyond 1024 below 0.5", adaptive,
-      is_plain, [&](const EngineRow& row) { return exponent(judge, row); }, 0.5, "");
+      "adaptive never linear in depth: exponent of growth beyond 1024 (1: linear) at most 0.9",
+      adaptive, is_plain, [&](const EngineRow& row) { return exponent(judge, row); }, 0.9, "");
   const auto best = [&](const EngineRow& row) { return judge.against_best(row); };
   judge.limit(
       "adaptive / best other structure, behind the whole queue: at most 1.25", adaptive,

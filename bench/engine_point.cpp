@@ -190,22 +190,26 @@ std::vector<EngineTask> tasks_of(const std::string& subset) {
   for (const Order order : {Order::first, Order::random, Order::reverse}) {
     Depths depths = drains;
     if (quick && order == Order::reverse) depths = {1024};
-    if (quick && order == Order::random) depths.push_back(kMi);
     std::erase(depths, std::size_t{0});  // nothing to drain
     tasks.add(depths, [&](EnginePoint& point) { point.order = order; });
+    if (!quick || order != Order::random) continue;
+    tasks.add({kMi}, [&](EnginePoint& point) {
+      point.order = order;
+      point.side = TAGLINE_POSTED;
+    });
   }
 
-  const Depths few = quick  ? Depths{16, 1024}
-                     : full ? powers_of_two(65536)
-                            : Depths{1, 8, 64, 1024, 4096, 16384, 65536};
+  const Depths few = full ? powers_of_two(65536) : Depths{64, 1024, 16384};
   for (const Keys keys : {Keys::one_tag, Keys::grid, Keys::all_equal}) {
-    Depths depths = few;
-    if (quick) depths = {0, 1024, 65536};
-    depths.push_back(kMi);
-    tasks.add(depths, [&](EnginePoint& point) { point.keys = keys; });
+    tasks.add(quick  ? Depths{0, 1024, 65536}
+              : full ? whole
+                     : Depths{0, 1, 8, 64, 1024, 16384, 65536, kMi},
+              [&](EnginePoint& point) { point.keys = keys; });
     if (quick) continue;
     for (const Order order : {Order::first, Order::random}) {
-      tasks.add(few, [&](EnginePoint& point) {
+      Depths depths = few;
+      std::erase(depths, std::size_t{0});
+      tasks.add(depths, [&](EnginePoint& point) {
         point.keys = keys;
         point.order = order;
       });
@@ -213,17 +217,18 @@ std::vector<EngineTask> tasks_of(const std::string& subset) {
   }
 
   for (const int share : {1, 10, 100}) {
-    if (quick && share == 1) continue;
     for (const Order order : {Order::last, Order::first, Order::random, Order::reverse}) {
-      if (quick && order == Order::reverse) continue;
       for (const Keys keys : {Keys::one_source, Keys::one_tag, Keys::grid, Keys::all_equal}) {
         const bool plain = keys == Keys::one_source;
-        if (quick && (!plain && !(keys == Keys::grid && order == Order::random))) continue;
-        if (!full && !plain && (share == 1 || order == Order::reverse)) continue;
-        Depths depths = full    ? few
-                        : quick ? Depths{16, 1024, 16384}
-                                : Depths{1, 8, 64, 1024, 16384};
-        if (!quick && plain) depths.push_back(kMi);
+        const bool mixed_random = keys == Keys::grid && order == Order::random;
+        if (quick && (share == 1 || order == Order::reverse)) continue;
+        if (quick && !plain && !mixed_random) continue;
+        if (!full && share == 1 && !(plain && order == Order::last)) continue;
+        if (!full && !plain && (order == Order::first || order == Order::reverse)) continue;
+        Depths depths = few;
+        if (quick) depths = {16, 1024, 16384};
+        if (!quick && plain) depths = {1, 8, 64, 1024, 16384, kMi};
+        std::erase(depths, std::size_t{0});
         tasks.add(depths, [&](EnginePoint& point) {
           point.wildcard_percent = share;
           point.order = order;
@@ -234,7 +239,7 @@ std::vector<EngineTask> tasks_of(const std::string& subset) {
   }
 
   for (const Holes holes : {Holes::every_other, Holes::one_per_node}) {
-    tasks.add(quick ? Depths{1024} : Depths{8, 64, 512, 1024},
+    tasks.add(quick ? Depths{256} : Depths{8, 64, 256, 1024},
               [&](EnginePoint& point) { point.holes = holes; });
   }
 

@@ -63,6 +63,13 @@ std::string csv_cell(const Record& record, const std::string& field) {
   return quoted + '"';
 }
 
+// Whole numbers in full: the default of streams turns a million into 1e+06.
+std::string tick(double x) {
+  constexpr double kMi = 1 << 20;
+  if (x >= kMi && x == kMi * std::floor(x / kMi)) return format("%.0fMi", x / kMi);
+  return format(x == std::floor(x) ? "%.0f" : "%g", x);
+}
+
 }  // namespace
 
 Spread spread_of(std::vector<double> samples) {
@@ -168,7 +175,8 @@ void write_records(const fs::path& directory, const std::string& name,
 bool write_plot(const fs::path& file, const Plot& plot) {
   // Colours that stay apart for colour-blind readers and in print.
   static const char* const kColours[] = {"#d55e00", "#0072b2", "#009e73", "#cc79a7",
-                                         "#e69f00", "#56b4e9", "#555555", "#8c564b"};
+                                         "#e69f00", "#56b4e9", "#555555", "#8c564b",
+                                         "#7a5fd0", "#8fae00", "#c0c0c0", "#000000"};
   constexpr double kPanelWidth = 340;
   constexpr double kPanelHeight = 300;
   constexpr double kHead = 70;
@@ -215,7 +223,7 @@ bool write_plot(const fs::path& file, const Plot& plot) {
          << "set xtics rotate by -45 (";
   bool comma = false;
   for (const double x : xs) {
-    script << (comma ? "," : "") << '"' << x << "\" " << place(x);
+    script << (comma ? "," : "") << '"' << tick(x) << "\" " << place(x);
     comma = true;
   }
   script << ")\n";
