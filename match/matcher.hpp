@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "match/envelope.hpp"
 #include "match/tagline.h"
@@ -283,9 +284,10 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   bool find_or_make_context(std::uint64_t id) noexcept try {
-    auto& context = contexts_[id];
-    if (context == nullptr) context = std::make_unique<Context>(id, resources_, parameters_);
-    last_ = context.get();
+    if (known_context(id) != nullptr) return true;
+    // Made before it is entered: no id stands in the map without its context.
+    auto made = std::make_unique<Context>(id, resources_, parameters_);
+    last_ = contexts_.emplace(id, std::move(made)).first->second.get();
     return true;
   } catch (const std::bad_alloc&) {
     return false;

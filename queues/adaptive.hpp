@@ -147,9 +147,7 @@ class WindowedIndex {
   template <class Visit>
   void for_each(Visit visit) const {
     if (has_indexed()) {
-      for (const QueueEntry& entry : indexed_in_order([](const QueueEntry&) { return true; })) {
-        visit(entry);
-      }
+      visit_indexed([](const QueueEntry&) { return true; }, visit);
     }
     window_.find_if([&](const QueueEntry& entry) {
       visit(entry);
@@ -166,10 +164,10 @@ class WindowedIndex {
       ++removed;
     };
     if (has_indexed()) {
-      for (const QueueEntry& entry : indexed_in_order(wanted)) {
+      visit_indexed(wanted, [&](const QueueEntry& entry) {
         const auto same = [&](const QueueEntry& other) { return other.sequence == entry.sequence; };
         remove(entry, Hit(index_->find_equal(entry.key, same)));
-      }
+      });
     }
     // Erasing may close holes, which moves what follows: each search begins anew.
     for (std::size_t position = window_.find_if(wanted); position != Window::kNone;
@@ -250,16 +248,42 @@ class WindowedIndex {
     return moved;
   }
 
-  template <class Predicate>
-  std::vector<QueueEntry> indexed_in_order(Predicate wanted) const {
+  static bool older(const QueueEntry& a, const QueueEntry& b) noexcept {
+    return static_cast<std::int64_t>(a.sequence - b.sequence) < 0;
+  }
+
+  // Those entries of the index that are wanted, oldest first; visit may erase what it is given.
+  template <class Predicate, class Visit>
+  void visit_indexed(Predicate wanted, Visit visit) const {
     std::vector<QueueEntry> entries;
-    index_->for_each([&](const QueueEntry& entry) {
-      if (wanted(entry)) entries.push_back(entry);
-    });
-    std::sort(entries.begin(), entries.end(), [](const QueueEntry& a, const QueueEntry& b) {
-      return static_cast<std::int64_t>(a.sequence - b.sequence) < 0;
-    });
-    return entries;
+    try {
+      index_->for_each([&](const QueueEntry& entry) {
+        if (wanted(entry)) entries.push_back(entry);
+      });
+    } catch (const std::bad_alloc&) {
+      visit_indexed_one_by_one(wanted, visit);
+      return;
+    }
+    std::sort(entries.begin(), entries.end(), older);
+    for (const QueueEntry& entry : entries) visit(entry);
+  }
+
+  // Without memory for a list, each entry takes a walk over all of them: dropping a
+  // context must not fail.
+  template <class Predicate, class Visit>
+  void visit_indexed_one_by_one(Predicate wanted, Visit visit) const {
+    for (QueueEntry last, next;; last = next) {
+      const bool is_first = last.sequence == 0;
+      bool found = false;
+      index_->for_each([&](const QueueEntry& entry) {
+        if (!wanted(entry) || (!is_first && !older(last, entry))) return;
+        if (found && !older(entry, next)) return;
+        next = entry;
+        found = true;
+      });
+      if (!found) return;
+      visit(next);
+    }
   }
 
   Window window_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/support/history.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <sstream>
 #include <string>
@@ -12,21 +10,6 @@
 namespace tagline::test {
 
 using Kind = Operation::Kind;
-
-namespace {
-
-template <class Player>
-std::vector<Outcome> play_all(Player& player, const std::vector<Operation>& history, int contexts) {
-  std::vector<Outcome> outcomes;
-  outcomes.reserve(history.size() + static_cast<std::size_t>(contexts));
-  for (const Operation& operation : history) outcomes.push_back(player.play(operation));
-  for (int context = 0; context < contexts; ++context) {
-    outcomes.push_back(player.remains(static_cast<std::uint64_t>(context)));
-  }
-  return outcomes;
-}
-
-}  // namespace
 
 bool operator==(const Outcome& a, const Outcome& b) {
   return a.status == b.status && a.cookie == b.cookie && a.found.context_id == b.found.context_id &&
@@ -86,17 +69,6 @@ std::vector<Operation> random_history(const Mix& mix) {
   return history;
 }
 
-std::vector<Outcome> replay(const std::vector<Operation>& history, const tagline_options& options,
-                            int contexts) {
-  Library library(options);
-  return play_all(library, history, contexts);
-}
-
-std::vector<Outcome> replay_model(const std::vector<Operation>& history, int contexts) {
-  Model model;
-  return play_all(model, history, contexts);
-}
-
 std::string first_difference(const std::vector<Operation>& history, const tagline_options& options,
                              int contexts, CallHooks hooks) {
   Library library(options, hooks);
@@ -154,15 +126,6 @@ std::string describe(const std::vector<Operation>& history, std::size_t call,
     }
   }
   return text.str();
-}
-
-void expect_same(const std::vector<Operation>& history, const std::vector<Outcome>& expected,
-                 const std::vector<Outcome>& actual, const std::string& name) {
-  ASSERT_EQ(expected.size(), actual.size()) << name;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    if (expected[i] == actual[i]) continue;
-    FAIL() << name << " " << describe(history, i, expected[i], actual[i]);
-  }
 }
 
 }  // namespace tagline::test

@@ -55,17 +55,4 @@ struct Outcome {
 
 bool operator==(const Outcome& a, const Outcome& b);
 
-// Plays a history on a matcher of its own and finally lists what is left in both
-// queues, context by context, oldest first, as one more outcome per context.
-std::vector<Outcome> replay(const std::vector<Operation>& history, const tagline_options& options,
-                            int contexts);
-
-// The same by the plainest model of MPI's rules: two vectors searched front to
-// back, envelopes compared field by field. Shares no code with the library.
-std::vector<Outcome> replay_model(const std::vector<Operation>& history, int contexts);
-
-// Fails the current test at the first call where two replays differ.
-void expect_same(const std::vector<Operation>& history, const std::vector<Outcome>& expected,
-                 const std::vector<Outcome>& actual, const std::string& name);
-
 }  // namespace tagline::test

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// When the adaptive queue uses its index, and that moving there costs nothing else.
+#include "queues/adaptive.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/support/reference_queue.hpp"
+
+namespace tagline::test {
+namespace {
+
+class Adaptive : public testing::Test {
+ protected:
+  void append(int tag) {
+    ASSERT_TRUE(queue_.has_room() || queue_.make_room());
+    queue_.append({key_of(0, tag), nullptr, next_++});
+  }
+  std::uint64_t take(int tag) {
+    std::uint64_t depth = 0;
+    const auto hit = queue_.find(key_of(0, tag), depth);
+    EXPECT_TRUE(hit) << tag;
+    if (!hit) return 0;
+    EXPECT_EQ(key_tag(queue_.at(hit).key), tag);
+    queue_.erase(hit);
+    return depth;
+  }
+  std::uint64_t search_in_vain() {
+    std::uint64_t depth = 0;
+    EXPECT_FALSE(queue_.find(key_of(0, 1 << 30), depth));
+    return depth;
+  }
+
+  QueueResources resources_{*simd::available_kernels(0), 0, AdaptiveQueue::node_bytes({})};
+  AdaptiveQueue queue_{resources_, {}, QueueSide::posted};
+  std::uint64_t next_ = 1;
+};
+
+TEST_F(Adaptive, ShortQueueTakesNoMemory) {
+  for (int round = 0; round < 1000; ++round) {
+    for (int tag = 0; tag < 8; ++tag) append(tag);
+    for (int tag = 0; tag < 8; ++tag) take(tag);
+  }
+  EXPECT_EQ(resources_.memory.used_bytes(), 0u);
+}
+
+TEST_F(Adaptive, QueueDrainedInOrderNeedsNoIndex) {
+  for (int tag = 0; tag < 2000; ++tag) append(tag);
+  const std::size_t used = resources_.memory.used_bytes();
+  for (int tag = 0; tag < 2000; ++tag) EXPECT_EQ(take(tag), 1u);
+  EXPECT_EQ(resources_.memory.used_bytes(), used);
+}
+
+TEST_F(Adaptive, DeepSearchesSoonLookAtNothing) {
+  for (int tag = 0; tag < 2000; ++tag) append(tag);
+  EXPECT_EQ(search_in_vain(), 2000u);
+  for (int i = 0; i < 40; ++i) search_in_vain();
+  EXPECT_LE(search_in_vain(), 4u);
+  EXPECT_LE(take(1999), 4u);
+  EXPECT_LE(take(1000), 4u);
+}
+
+TEST_F(Adaptive, EntriesBeyondTheLargestWindowAreIndexedUnasked) {
+  for (int tag = 0; tag < 100000; ++tag) append(tag);
+  EXPECT_LE(search_in_vain(), 4096u);
+}
+
+TEST_F(Adaptive, NewEntriesComeAfterIndexedOnes) {
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::uint64_t> expected;
+    for (int i = 0; i < 100; ++i) append(round);
+    search_in_vain();
+    append(round);
+    queue_.for_each([&](const QueueEntry& entry) { expected.push_back(entry.sequence); });
+    ASSERT_TRUE(std::is_sorted(expected.begin(), expected.end()));
+    ASSERT_EQ(expected.size(), 101u);
+    for (const std::uint64_t sequence : expected) {
+      std::uint64_t depth = 0;
+      const auto hit = queue_.find(key_of(0, round), depth);
+      ASSERT_TRUE(hit);
+      ASSERT_EQ(queue_.at(hit).sequence, sequence);
+      queue_.erase(hit);
+    }
+    ASSERT_TRUE(queue_.empty());
+  }
+}
+
+// The hit of a search that moved entries is still the entry found.
+TEST_F(Adaptive, HitOutlivesTheMoveItCaused) {
+  for (int place = 0; place < 200; ++place) {
+    for (int tag = 0; tag < 200; ++tag) append(tag);
+    // Holes first, so that closing them may move what is found.
+    for (int tag = 1; tag < 200; tag += 3) {
+      if (tag != place) take(tag);
+    }
+    take(place);
+    ASSERT_FALSE(testing::Test::HasFailure()) << place;
+    queue_.remove_if([](const QueueEntry&) { return true; }, [](const QueueEntry&) {});
+    ASSERT_TRUE(queue_.empty());
+  }
+}
+
+}  // namespace
+}  // namespace tagline::test

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is particular to the index: classes, views that are built by and by, the
+// log they are built from, and items that left by another way.
+#include "queues/key_index.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/support/effort.hpp"
+#include "tests/support/reference_queue.hpp"
+
+namespace tagline::test {
+namespace {
+
+class Twin {
+ public:
+  explicit Twin(QueueSide side, std::uint64_t first_sequence = 1, std::size_t limit_bytes = 0)
+      : resources(*simd::available_kernels(0), limit_bytes, Fifo::kNodeBytes),
+        index(resources, side),
+        next(first_sequence) {}
+
+  bool push(std::int32_t source, std::int32_t tag) {
+    const QueueEntry entry = {key_of(source, tag), reinterpret_cast<void*>(++cookies), next};
+    if (!index.push(entry)) return false;
+    reference.entries.push_back(entry);
+    if (++next == 0) next = 1;
+    return true;
+  }
+  // Finds what the reference finds; the entries looked at.
+  std::uint64_t look(std::int32_t source, std::int32_t tag) { return search(source, tag, false); }
+  std::uint64_t take(std::int32_t source, std::int32_t tag) { return search(source, tag, true); }
+
+  QueueResources resources;
+  KeyIndex index;
+  std::uint64_t next;
+  std::uintptr_t cookies = 0;
+  ReferenceQueue reference;
+
+ private:
+  std::uint64_t search(std::int32_t source, std::int32_t tag, bool take) {
+    const MatchKey key = key_of(source, tag);
+    const std::size_t place = reference.find(key);
+    EXPECT_TRUE(!index.lacks(key) || place == reference.size()) << source << ", " << tag;
+    std::uint64_t depth = 0;
+    const KeyIndex::Hit hit = index.find(key, depth);
+    EXPECT_EQ(static_cast<bool>(hit), place != reference.size()) << source << ", " << tag;
+    if (!hit || place == reference.size()) return depth;
+    const QueueEntry entry = index.at(hit);
+    EXPECT_EQ(entry.sequence, reference.entries[place].sequence) << source << ", " << tag;
+    EXPECT_EQ(entry.cookie, reference.entries[place].cookie);
+    EXPECT_EQ(entry.key, reference.entries[place].key);
+    if (take) {
+      index.erase(hit);
+      reference.erase(place);
+      EXPECT_EQ(index.size(), reference.size());
+    }
+    return depth;
+  }
+};
+
+TEST(KeyIndex, OldestOfAllClassesWins) {
+  constexpr std::int32_t kKinds[][2] = {
+      {1, 5}, {kAnySource, 5}, {1, kAnyTag}, {kAnySource, kAnyTag}};
+  // Every order of the four kinds of receive.
+  int order[] = {0, 1, 2, 3};
+  do {
+    Twin twin(QueueSide::posted, ~std::uint64_t{0} - 2);
+    for (const int kind : order) ASSERT_TRUE(twin.push(kKinds[kind][0], kKinds[kind][1]));
+    twin.look(1, 6);
+    twin.look(2, 5);
+    twin.look(1, -5);
+    for (int i = 0; i < 4; ++i) EXPECT_LE(twin.take(1, 5), 4u);
+    EXPECT_TRUE(twin.index.empty());
+  } while (std::next_permutation(std::begin(order), std::end(order)));
+}
+
+TEST(KeyIndex, TagWildcardsPassNegativeTags) {
+  Twin posted(QueueSide::posted);
+  ASSERT_TRUE(posted.push(kAnySource, kAnyTag));
+  ASSERT_TRUE(posted.push(3, kAnyTag));
+  ASSERT_TRUE(posted.push(kAnySource, -7));
+  posted.look(3, -8);
+  posted.take(3, -7);
+  posted.take(3, 7);
+  EXPECT_EQ(posted.index.size(), 1u);
+
+  Twin unexpected(QueueSide::unexpected);
+  for (int i = 0; i < 2000; ++i) ASSERT_TRUE(unexpected.push(i % 5, -1 - i % 50));
+  for (int i = 0; i < 60; ++i) {
+    unexpected.look(kAnySource, kAnyTag);
+    unexpected.look(i % 5, kAnyTag);
+    unexpected.look(kAnySource, -1 - i % 50);
+  }
+  ASSERT_TRUE(unexpected.push(4, 9));
+  unexpected.take(4, kAnyTag);
+}
+
+// Searches in vain pay for a view; soon they look at nothing.
+TEST(KeyIndex, SearchesOfAnyClassBecomeShort) {
+  Twin twin(QueueSide::unexpected);
+  for (int i = 0; i < 5000; ++i) ASSERT_TRUE(twin.push(i % 50, i / 50));
+  EXPECT_GT(twin.look(kAnySource, 1000), 4000u);
+  for (int i = 0; i < 20; ++i) {
+    twin.look(kAnySource, 1000);
+    twin.look(77, kAnyTag);
+  }
+  EXPECT_LE(twin.look(kAnySource, 1000), 2u);
+  EXPECT_LE(twin.look(77, kAnyTag), 2u);
+  // Whatever comes now is seen through the finished views as well.
+  ASSERT_TRUE(twin.push(77, 1000));
+  ASSERT_TRUE(twin.push(78, 1000));
+  EXPECT_LE(twin.take(kAnySource, 1000), 2u);
+  EXPECT_LE(twin.look(78, kAnyTag), 2u);
+  EXPECT_LE(twin.take(kAnySource, 1000), 3u);
+  EXPECT_LE(twin.look(78, kAnyTag), 3u);
+}
+
+// A view asked for while another one is being built waits for the next pass.
+TEST(KeyIndex, ViewsMayBeginInTheMiddleOfAPass) {
+  for (int late = 1; late < 40; ++late) {
+    Twin twin(QueueSide::unexpected, ~std::uint64_t{0} - 1000);
+    for (int i = 0; i < 2000; ++i) ASSERT_TRUE(twin.push(i % 20, i / 20));
+    for (int call = 0; call < 80; ++call) {
+      twin.take(kAnySource, call % 2 == 0 ? 50 : 200);
+      if (call >= late) twin.take(call % 20, kAnyTag);
+      if (call >= late + 3) twin.look(kAnySource, kAnyTag);
+      twin.take(call % 20, call % 90);
+      ASSERT_TRUE(twin.push(call % 20, 200 + call % 2));
+    }
+    ASSERT_FALSE(testing::Test::HasFailure()) << late;
+  }
+}
+
+TEST(KeyIndex, ItemsThatLeftByAnotherWayAreForgotten) {
+  Twin twin(QueueSide::unexpected);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(twin.push(i, i));
+  for (int i = 0; i < 50; ++i) {
+    twin.look(kAnySource, 5000);
+    twin.look(5000, kAnyTag);
+    twin.look(kAnySource, kAnyTag);
+  }
+  const std::size_t before = twin.resources.memory.used_bytes();
+  for (int i = 0; i < 200000; ++i) {
+    ASSERT_TRUE(twin.push(7, i));
+    twin.take(7, i);
+  }
+  // Of 200000 messages matched exactly, neither views nor log keep many.
+  EXPECT_LT(twin.resources.memory.used_bytes(), before + 512 * 1024);
+  twin.take(kAnySource, kAnyTag);
+  twin.take(7, kAnyTag);
+  twin.look(7, kAnyTag);
+}
+
+void churn(Twin& twin, bool posted, std::uint32_t seed, int sources, int tags, int calls) {
+  std::mt19937 random(seed);
+  const auto below = [&](int bound) { return static_cast<int>(random() % unsigned(bound)); };
+  const auto source = [&](bool receive) {
+    return receive && below(4) == 0 ? kAnySource : below(sources);
+  };
+  const auto tag = [&](bool receive) {
+    return receive && below(4) == 0 ? kAnyTag : below(tags) - tags / 8;
+  };
+  for (int call = 0; call < calls; ++call) {
+    if (below(100) < (call / 1500 % 2 == 0 ? 65 : 35)) {
+      twin.push(source(posted), tag(posted));
+    } else if (below(3) == 0) {
+      twin.look(source(!posted), tag(!posted));
+    } else {
+      twin.take(source(!posted), tag(!posted));
+    }
+    ASSERT_FALSE(testing::Test::HasFailure()) << "call " << call << " of seed " << seed;
+  }
+}
+
+TEST(KeyIndex, FollowsAVectorThroughRandomCalls) {
+  for (const bool posted : {true, false}) {
+    for (std::uint32_t seed = 1; seed <= static_cast<std::uint32_t>(effort(30)); ++seed) {
+      Twin twin(posted ? QueueSide::posted : QueueSide::unexpected, ~std::uint64_t{0} - 700);
+      const int sources = seed % 3 == 0 ? 1 : 30;
+      const int tags = seed % 2 == 0 ? 6 : 60;
+      ASSERT_NO_FATAL_FAILURE(churn(twin, posted, seed, sources, tags, 6000));
+    }
+  }
+}
+
+TEST(KeyIndex, EveryLimitOfMemoryIsSurvived) {
+  for (const bool posted : {true, false}) {
+    for (std::size_t limit = 1; limit < 300000; limit += (200 + limit / 20) * 100 / effort(100)) {
+      Twin twin(posted ? QueueSide::posted : QueueSide::unexpected, 1, limit);
+      ASSERT_NO_FATAL_FAILURE(churn(twin, posted, static_cast<std::uint32_t>(limit), 20, 40, 2500))
+          << "limit " << limit;
+      ASSERT_LE(twin.resources.memory.used_bytes(), limit);
+    }
+  }
+}
+
+TEST(KeyIndex, EqualReceiveIsFoundAmongItsLikes) {
+  Twin twin(QueueSide::posted);
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_TRUE(twin.push(i % 2 == 0 ? 1 : kAnySource, i % 4 < 2 ? 2 : kAnyTag));
+  }
+  for (const QueueEntry& entry : twin.reference.entries) {
+    const auto same = [&](const QueueEntry& other) { return other.cookie == entry.cookie; };
+    const KeyIndex::Hit hit = twin.index.find_equal(entry.key, same);
+    ASSERT_TRUE(hit);
+    EXPECT_EQ(twin.index.at(hit).sequence, entry.sequence);
+    MatchKey other = entry.key;
+    other.bits ^= std::uint64_t{4} << (key_any_tag(entry.key) ? 0 : 32);
+    EXPECT_FALSE(key_any_source(entry.key) && key_any_tag(entry.key)
+                     ? KeyIndex::Hit()
+                     : twin.index.find_equal(other, same));
+  }
+}
+
+TEST(KeyIndex, VisitsEveryEntryOnce) {
+  Twin twin(QueueSide::posted);
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_TRUE(twin.push(i % 3 == 0 ? kAnySource : i % 7, i % 5 == 0 ? kAnyTag : i % 11));
+  }
+  std::vector<QueueEntry> all;
+  twin.index.for_each([&](const QueueEntry& entry) { all.push_back(entry); });
+  std::sort(all.begin(), all.end(),
+            [](const QueueEntry& a, const QueueEntry& b) { return a.sequence < b.sequence; });
+  ASSERT_EQ(all.size(), twin.reference.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].sequence, twin.reference.entries[i].sequence);
+    EXPECT_EQ(all[i].cookie, twin.reference.entries[i].cookie);
+    EXPECT_EQ(all[i].key, twin.reference.entries[i].key);
+  }
+}
+
+}  // namespace
+}  // namespace tagline::test

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The table against std::map, above all while slots move between two tables.
+#include "queues/key_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <random>
+#include <vector>
+
+namespace tagline {
+namespace {
+
+class Twin {
+ public:
+  explicit Twin(std::size_t limit_bytes = 0) : memory(limit_bytes) {}
+  ~Twin() { table.clear(); }
+
+  bool push(std::uint64_t key) {
+    if (!table.reserve()) return false;
+    table.push(key, {key ^ next, next});
+    expected[key].push_back(next++);
+    return true;
+  }
+  void pop(std::uint64_t key) {
+    KeyTable::Slot* slot = table.find(key);
+    ASSERT_NE(slot, nullptr) << key;
+    auto& sequences = expected[key];
+    const IndexItem item = table.pop(slot);
+    EXPECT_EQ(item.sequence, sequences.front());
+    EXPECT_EQ(item.value, key ^ item.sequence);
+    sequences.pop_front();
+    if (sequences.empty()) expected.erase(key);
+  }
+  void erase(std::uint64_t key, std::size_t which) {
+    KeyTable::Slot* slot = table.find(key);
+    ASSERT_NE(slot, nullptr) << key;
+    auto& sequences = expected[key];
+    const auto place = sequences.begin() + static_cast<std::ptrdiff_t>(which % sequences.size());
+    table.erase(slot, *place);
+    sequences.erase(place);
+    if (sequences.empty()) expected.erase(key);
+  }
+  void expect_all() const {
+    ASSERT_EQ(table.size(), expected.size());
+    for (const auto& [key, sequences] : expected) {
+      const KeyTable::Slot* slot = table.find(key);
+      ASSERT_NE(slot, nullptr) << key;
+      ASSERT_FALSE(table.lacks(key)) << key;
+      std::deque<std::uint64_t> all;
+      KeyTable::for_each_item(*slot, [&](const IndexItem& item) {
+        all.push_back(item.sequence);
+        return true;
+      });
+      ASSERT_EQ(all, sequences) << key;
+    }
+    std::map<std::uint64_t, std::deque<std::uint64_t>> visited;
+    table.for_each([&, this](std::uint64_t key, const IndexItem& item) {
+      visited[key].push_back(item.sequence);
+    });
+    ASSERT_EQ(visited, expected);
+  }
+
+  NodeMemory memory;
+  NodePool pool{memory, Fifo::kNodeBytes};
+  KeyTable table{memory, pool};
+  std::map<std::uint64_t, std::deque<std::uint64_t>> expected;
+  std::uint64_t next = 1;
+};
+
+constexpr std::uint64_t grid(std::uint64_t i) { return i / 37 << 32 | i % 37; }
+
+// Random calls that let the table grow to so many keys and empty again, often.
+void churn(Twin& twin, std::uint32_t seed, std::size_t most, int calls) {
+  std::mt19937 random(seed);
+  bool growing = true;
+  for (int call = 0; call < calls; ++call) {
+    if (twin.expected.size() >= most) growing = false;
+    if (twin.expected.empty()) growing = true;
+    if (random() % 100 < (growing ? 75u : 25u)) {
+      if (!twin.push(grid(random() % (3 * most)))) growing = false;
+    } else if (!twin.expected.empty()) {
+      auto found = twin.expected.lower_bound(grid(random() % (3 * most)));
+      if (found == twin.expected.end()) found = twin.expected.begin();
+      const std::uint64_t key = found->first;
+      if (random() % 4 == 0) {
+        ASSERT_NO_FATAL_FAILURE(twin.erase(key, random()));
+      } else {
+        ASSERT_NO_FATAL_FAILURE(twin.pop(key));
+      }
+    }
+    ASSERT_EQ(twin.table.find(grid(4 * most)), nullptr);
+    if (call % 97 == 0) {
+      ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+    }
+  }
+}
+
+TEST(KeyTable, FindsNothingWithoutMemoryOfItsOwn) {
+  Twin twin;
+  EXPECT_EQ(twin.table.find(1), nullptr);
+  EXPECT_EQ(twin.memory.used_bytes(), 0u);
+}
+
+TEST(KeyTable, FollowsAMapThroughGrowthAndShrinking) {
+  for (const std::size_t most : {5u, 60u, 700u, 3000u}) {
+    Twin twin;
+    ASSERT_NO_FATAL_FAILURE(churn(twin, static_cast<std::uint32_t>(most), most, 20000));
+  }
+}
+
+// Every call looks for every key, so each state between two tables is seen.
+TEST(KeyTable, EveryKeyIsFoundAtEveryStepOfAMove) {
+  Twin twin;
+  for (std::uint64_t i = 0; i < 600; ++i) {
+    ASSERT_TRUE(twin.push(grid(i)));
+    for (std::uint64_t k = 0; k <= i; ++k) ASSERT_NE(twin.table.find(grid(k)), nullptr) << k;
+    ASSERT_EQ(twin.table.find(grid(i + 1)), nullptr);
+  }
+}
+
+TEST(KeyTable, KeysGoFromEitherTableDuringAMove) {
+  // At each size once: up to there, then out again in one of several orders.
+  for (std::uint64_t size = 1; size < 300; size += 7) {
+    for (const std::uint64_t stride : {1u, 298u, 101u}) {
+      Twin twin;
+      for (std::uint64_t i = 0; i < size; ++i) ASSERT_TRUE(twin.push(grid(i)));
+      for (std::uint64_t i = 0; i < 299; ++i) {
+        const std::uint64_t key = grid((i * stride + stride) % 299);
+        if (twin.expected.count(key) != 0) {
+          ASSERT_NO_FATAL_FAILURE(twin.pop(key));
+        }
+      }
+      ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+      EXPECT_TRUE(twin.table.empty());
+    }
+  }
+}
+
+// Without memory to grow a table fills to the brim: long clusters, around its end.
+TEST(KeyTable, FullTableKeepsItsClustersTogether) {
+  for (std::uint32_t seed = 1; seed <= 40; ++seed) {
+    Twin twin(64 * sizeof(KeyTable::Slot) + 2048 + seed * 64);
+    ASSERT_NO_FATAL_FAILURE(churn(twin, seed, 60, 3000));
+  }
+}
+
+TEST(KeyTable, EveryLimitOfMemoryIsSurvived) {
+  for (std::size_t limit = 64; limit < 64 * 1024; limit += 64 * (1 + limit / 2048)) {
+    Twin twin(limit);
+    ASSERT_NO_FATAL_FAILURE(churn(twin, static_cast<std::uint32_t>(limit), 400, 1500));
+    EXPECT_LE(twin.memory.used_bytes(), limit);
+  }
+}
+
+TEST(KeyTable, ShrinksWhenLittleIsLeft) {
+  Twin twin;
+  for (std::uint64_t i = 0; i < 50000; ++i) ASSERT_TRUE(twin.push(grid(i)));
+  const std::size_t full = twin.memory.used_bytes();
+  for (std::uint64_t i = 0; i < 50000; ++i) twin.pop(grid(i));
+  // What remains is used as a queue is: filled and drained by a few.
+  for (std::uint64_t round = 0; round < 400000; ++round) {
+    ASSERT_TRUE(twin.push(grid(round % 1000)));
+    twin.pop(grid(round % 1000));
+  }
+  EXPECT_LT(twin.memory.used_bytes(), full / 16);
+}
+
+TEST(KeyTable, GivesBackItsMemoryWhenCleared) {
+  NodeMemory memory(0);
+  {
+    NodePool pool(memory, Fifo::kNodeBytes);
+    KeyTable table(memory, pool);
+    for (std::uint64_t i = 0; i < 5000; ++i) {
+      ASSERT_TRUE(table.reserve());
+      table.push(grid(i % 1500), {i, i + 1});
+    }
+    table.clear();
+    EXPECT_TRUE(table.empty());
+    EXPECT_EQ(table.find(grid(1)), nullptr);
+    const std::size_t cleared = memory.used_bytes();
+    for (std::uint64_t i = 0; i < 5000; ++i) {  // nodes were returned to the pool
+      ASSERT_TRUE(table.reserve());
+      table.push(grid(0), {i, i + 1});
+    }
+    EXPECT_LE(memory.used_bytes(), cleared + 64 * sizeof(KeyTable::Slot));
+  }
+  EXPECT_EQ(memory.used_bytes(), 0u);
+}
+
+}  // namespace
+}  // namespace tagline

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "queues/window.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+namespace tagline {
+namespace {
+
+constexpr std::uint64_t kAll = kSourceMask | kTagMask;
+
+MatchKey exact(std::int32_t source, std::int32_t tag) { return {key_bits(source, tag), kAll}; }
+MatchKey any_source(std::int32_t tag) { return {key_bits(0, tag), kTagMask}; }
+MatchKey any_tag(std::int32_t source) { return {key_bits(source, 0), kSourceMask | kTagSign}; }
+constexpr MatchKey kAnything = {0, kTagSign};
+
+// A window and the plain vector it should equal, on one instruction set.
+class Twin {
+ public:
+  explicit Twin(unsigned isa = 0, std::size_t limit_bytes = 0)
+      : resources(*simd::available_kernels(isa), limit_bytes, kCacheLine) {}
+
+  bool append(const MatchKey& key) {
+    if (window.full() && !window.grow()) return false;
+    window.append({key, reinterpret_cast<void*>(next), next});
+    expected.push_back({key, reinterpret_cast<void*>(next), next});
+    ++next;
+    return true;
+  }
+  std::size_t expected_find(const MatchKey& key) const {
+    const auto hit = std::find_if(expected.begin(), expected.end(), [&](const QueueEntry& entry) {
+      return keys_meet(entry.key, key);
+    });
+    return static_cast<std::size_t>(hit - expected.begin());
+  }
+  // Finds what the vector finds and takes it out of both.
+  void take(const MatchKey& key) {
+    const std::size_t which = expected_find(key);
+    const std::size_t position = window.find(key);
+    ASSERT_EQ(position == Window::kNone, which == expected.size());
+    if (position == Window::kNone) return;
+    ASSERT_EQ(window.at(position).sequence, expected[which].sequence);
+    ASSERT_EQ(window.at(position).cookie, expected[which].cookie);
+    ASSERT_EQ(window.at(position).key, expected[which].key);
+    window.erase(position);
+    expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(which));
+  }
+  void erase(std::size_t which) {
+    const std::uint64_t sequence = expected[which].sequence;
+    const std::size_t position =
+        window.find_if([&](const QueueEntry& entry) { return entry.sequence == sequence; });
+    ASSERT_NE(position, Window::kNone);
+    window.erase(position);
+    expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(which));
+  }
+  void expect_all() const {
+    ASSERT_EQ(window.empty(), expected.empty());
+    std::size_t i = 0;
+    window.find_if([&](const QueueEntry& entry) {
+      EXPECT_LT(i, expected.size());
+      EXPECT_EQ(entry.sequence, expected[i].sequence);
+      EXPECT_EQ(entry.key, expected[i].key);
+      return ++i > expected.size();
+    });
+    ASSERT_EQ(i, expected.size());
+    if (expected.empty()) return;
+    EXPECT_EQ(window.at(window.head()).sequence, expected.front().sequence) << "ends are entries";
+    EXPECT_EQ(window.at(window.tail() - 1).sequence, expected.back().sequence);
+    EXPECT_EQ(window.front_cookie(), expected.front().cookie);
+    EXPECT_LE(window.tail() - window.head(), window.capacity());
+    // More holes than entries would make searches walk over nothing.
+    EXPECT_LE(window.tail() - window.head(), 2 * expected.size() + 1);
+  }
+
+  QueueResources resources;
+  Window window{resources};
+  std::vector<QueueEntry> expected;
+  std::uint64_t next = 1;
+};
+
+TEST(Window, EightEntriesNeedNoMemory) {
+  Twin twin(0, 1);
+  for (int tag = 0; tag < 8; ++tag) ASSERT_TRUE(twin.append(exact(0, tag)));
+  EXPECT_FALSE(twin.append(exact(0, 8)));
+  twin.expect_all();
+  EXPECT_EQ(twin.resources.memory.used_bytes(), 0u);
+}
+
+TEST(Window, HolesMeetNoKey) {
+  Twin twin;
+  for (int tag = 0; tag < 8; ++tag) ASSERT_TRUE(twin.append(exact(0, tag)));
+  for (const std::size_t which : {3u, 3u, 3u}) twin.erase(which);
+  for (const MatchKey& key : {exact(0, 3), exact(0, 5), any_source(4), exact(INT32_MAX, -1),
+                              exact(INT32_MAX, INT32_MAX), any_source(-1)}) {
+    EXPECT_EQ(twin.window.find(key), Window::kNone);
+  }
+  twin.expect_all();
+}
+
+TEST(Window, AnyTagPassesNegativeTags) {
+  Twin twin;
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(twin.append(exact(1, -1 - i)));
+  ASSERT_TRUE(twin.append(exact(1, 7)));
+  EXPECT_EQ(twin.window.find(any_tag(1)), 40u);
+  EXPECT_EQ(twin.window.find(kAnything), 40u);
+  EXPECT_EQ(twin.window.find(any_tag(2)), Window::kNone);
+}
+
+TEST(Window, FrontGoesAndTheHolesBehindItToo) {
+  Twin twin;
+  for (int tag = 0; tag < 8; ++tag) ASSERT_TRUE(twin.append(exact(0, tag)));
+  twin.erase(1);
+  twin.erase(1);
+  ASSERT_TRUE(twin.window.front_meets(exact(0, 0)));
+  twin.window.erase_front();
+  twin.expected.erase(twin.expected.begin());
+  EXPECT_EQ(twin.window.head(), 3u);
+  twin.expect_all();
+}
+
+TEST(Window, FullWindowOfHolesIsClosedUpRatherThanGrown) {
+  Twin twin;
+  for (int tag = 0; tag < 8; ++tag) ASSERT_TRUE(twin.append(exact(0, tag)));
+  for (const std::size_t which : {2u, 3u, 3u}) twin.erase(which);
+  ASSERT_TRUE(twin.append(exact(0, 9)));
+  EXPECT_EQ(twin.window.capacity(), 8u);
+  twin.expect_all();
+}
+
+TEST(Window, GrowsWhereverTheRingBegins) {
+  for (std::uint64_t start = 0; start < 8; ++start) {
+    Twin twin;
+    for (std::uint64_t i = 0; i < start; ++i) {
+      ASSERT_TRUE(twin.append(exact(0, 0)));
+      ASSERT_NO_FATAL_FAILURE(twin.take(exact(0, 0)));
+    }
+    for (int tag = 0; tag < 30; ++tag) {
+      ASSERT_TRUE(twin.append(tag % 3 == 0 ? any_source(tag) : exact(tag, tag)));
+      ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+    }
+  }
+}
+
+TEST(Window, FollowsAVectorThroughRandomCalls) {
+  for (unsigned isa = 0; simd::available_kernels(isa) != nullptr; ++isa) {
+    for (std::uint32_t seed = 1; seed <= 12; ++seed) {
+      std::mt19937 random(seed);
+      const auto below = [&](int bound) { return static_cast<int>(random() % unsigned(bound)); };
+      // Few keys and many; with little memory now and then.
+      const int keys = seed % 3 == 0 ? 3 : 60;
+      Twin twin(isa, seed % 4 == 0 ? 4096 : 0);
+      const auto any_key = [&]() -> MatchKey {
+        const int tag = below(keys) - keys / 5;
+        const int kind = below(12);
+        return kind == 0   ? any_source(tag)
+               : kind == 1 ? any_tag(below(3))
+               : kind == 2 ? kAnything
+                           : exact(below(3), tag);
+      };
+      for (int call = 0; call < 4000; ++call) {
+        if (below(100) < (call / 700 % 2 == 0 ? 60 : 45)) {
+          twin.append(any_key());
+        } else if (!twin.expected.empty() && below(4) == 0) {
+          const std::size_t size = twin.expected.size();
+          const std::size_t which[] = {0, size - 1, size / 2, random() % size};
+          ASSERT_NO_FATAL_FAILURE(twin.erase(which[below(4)]));
+        } else {
+          ASSERT_NO_FATAL_FAILURE(twin.take(exact(below(3), below(keys) - keys / 5)));
+        }
+        if (call % 7 == 0) {
+          ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+        }
+      }
+    }
+  }
+}
+
+TEST(Window, GivesItsMemoryBack) {
+  QueueResources resources(*simd::available_kernels(0), 0, kCacheLine);
+  {
+    Window window(resources);
+    for (std::uint64_t i = 1; i < 1000; ++i) {
+      ASSERT_TRUE(!window.full() || window.grow());
+      window.append({exact(0, 0), nullptr, i});
+    }
+    EXPECT_GT(resources.memory.used_bytes(), 0u);
+  }
+  EXPECT_EQ(resources.memory.used_bytes(), 0u);
+}
+
+}  // namespace
+}  // namespace tagline
