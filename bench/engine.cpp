@@ -40,10 +40,11 @@ struct Effort {
   int growth_repeats;  // for the worst call
   double budget_s;     // behind this schedule, rounds are dropped
 };
-constexpr Effort kQuick{5, 9, 0.4, 0.03, 0.02, 2, 30};
+constexpr Effort kQuick{5, 9, 0.4, 0.03, 0.02, 2, 22};
 constexpr Effort kStandard{9, 21, 1, 0.1, 0.05, 3, 200};
 constexpr Effort kFull{15, 35, 3, 20, 2, 3, 3600};
 constexpr int kLeastRounds = 3;
+constexpr int kLeastColdRounds = 5;
 
 // Points that are goals of their own get more time.
 constexpr std::size_t kDrainGoal = 65536;  // in random order, the slow structures included
@@ -303,7 +304,7 @@ double Bench::expected_ns(const EngineStructure& structure, const EnginePoint& p
 void Bench::prepare(Subject& subject, double expected_pass_s) {
   if (subject.point.cold) {
     subject.workload->fill();
-    subject.rounds = is_late() ? kLeastRounds : effort_.cold_rounds;
+    subject.rounds = is_late() ? kLeastColdRounds : effort_.cold_rounds;
     return;
   }
   if (subject.workload != nullptr) subject.workload->fill();

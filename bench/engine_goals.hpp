@@ -17,6 +17,9 @@ struct EngineRow {
   std::string structure, variant, isa, side, order, keys, holes, cache, operation;
   std::size_t depth = 0;
   int wildcard_percent = 0;
+  // Of the quietest round: what else runs on the machine only ever adds, so ratios
+  // of hot times are taken between these.
+  double ns_low = 0;
   double ns = 0;                         // per append + match
   std::optional<double> relative_to_l0;  // L0: `linear` on an empty queue, same run
   std::optional<double> ns_max;
