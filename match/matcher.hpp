@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <new>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -67,7 +70,9 @@ class QueueMatcher final : public tagline_matcher {
   QueueMatcher(typename Queue::Parameters parameters, const simd::Kernels& kernels,
                std::size_t pool_bytes, std::uint64_t first_handle)
       : parameters_(parameters),
-        resources_(kernels, pool_bytes, Queue::node_bytes(parameters)),
+        kernels_(kernels),
+        memory_(pool_bytes),
+        resources_(make_resources()),
         posted_(first_handle == 0 ? 1 : first_handle) {
     isa_name = kernels.isa;
   }
@@ -213,10 +218,9 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   tagline_statistics statistics() const noexcept override {
-    tagline_statistics all = {posted_.statistics(), unexpected_.statistics(),
-                              resources_.memory.used_bytes()};
-    all.posted.false_positives = resources_.counts(QueueSide::posted).false_positives;
-    all.unexpected.false_positives = resources_.counts(QueueSide::unexpected).false_positives;
+    tagline_statistics all = {posted_.statistics(), unexpected_.statistics(), memory_.used_bytes()};
+    all.posted.false_positives = resources_->counts(QueueSide::posted).false_positives;
+    all.unexpected.false_positives = resources_->counts(QueueSide::unexpected).false_positives;
     return all;
   }
 
@@ -231,28 +235,30 @@ class QueueMatcher final : public tagline_matcher {
     Queue posted;
     Queue unexpected;
   };
+  using Contexts = std::unordered_map<std::uint64_t, std::unique_ptr<Context>>;
+
   // What one side counts, over all contexts: as few numbers per call as give
   // every statistic, all in one line.
   struct alignas(kCacheLine) Side {
-    explicit Side(std::uint64_t first) : first_sequence(first), next_sequence(first), left(first) {}
+    explicit Side(std::uint64_t first) : next_sequence(first), left(first), unmatched(first) {}
 
     std::uint64_t length() const noexcept { return next_sequence - left; }
     tagline_side_statistics statistics() const noexcept {
-      const std::uint64_t matches = left - first_sequence - withdrawn;
+      const std::uint64_t matches = left - unmatched;
       return {length(), high_water, matches + other_searches, matches, depth_sum, depth_max, 0};
     }
 
     // Sequence number 0 names no entry, not even after the wrap.
     void skip_zero() noexcept {
-      ++first_sequence;
       ++next_sequence;
       ++left;
+      ++unmatched;
     }
 
-    std::uint64_t first_sequence;
     std::uint64_t next_sequence;  // of the entry appended next
-    std::uint64_t left;           // entries that are gone, counted from first_sequence
-    std::uint64_t withdrawn = 0;  // of these, cancelled or dropped
+    std::uint64_t pause_at = 0;   // when this is next, or 0 is, there is more to do
+    std::uint64_t left;           // entries that are gone, counted from the first sequence number
+    std::uint64_t unmatched;      // of these, cancelled or dropped; counted likewise
     std::uint64_t high_water = 0;
     std::uint64_t other_searches = 0;  // that took nothing: probes and misses
     std::uint64_t depth_sum = 0;
@@ -286,7 +292,7 @@ class QueueMatcher final : public tagline_matcher {
   bool find_or_make_context(std::uint64_t id) noexcept try {
     if (known_context(id) != nullptr) return true;
     // Made before it is entered: no id stands in the map without its context.
-    auto made = std::make_unique<Context>(id, resources_, parameters_);
+    auto made = std::make_unique<Context>(id, *resources_, parameters_);
     last_ = contexts_.emplace(id, std::move(made)).first->second.get();
     return true;
   } catch (const std::bad_alloc&) {
@@ -365,9 +371,8 @@ class QueueMatcher final : public tagline_matcher {
       return append_to_full(queue, key, cookie, side, handle);
     queue.append({key, cookie, side.next_sequence});
     if (handle != nullptr) *handle = side.next_sequence;
-    if (++side.next_sequence == 0) [[unlikely]] {
-      side.skip_zero();
-    }
+    if (++side.next_sequence == side.pause_at) [[unlikely]]
+      return pause(side);
     if (side.length() > side.high_water) [[unlikely]] {
       side.high_water = side.length();
     }
@@ -377,14 +382,90 @@ class QueueMatcher final : public tagline_matcher {
   [[gnu::noinline, gnu::cold]] tagline_status append_to_full(Queue& queue, MatchKey key,
                                                              void* cookie, Side& side,
                                                              tagline_handle* handle) noexcept {
-    return queue.make_room() ? append(queue, key, cookie, side, handle) : no_memory();
+    if (!queue.make_room()) return no_memory();
+    if (side.pause_at == 0) plan_pause(side);
+    return append(queue, key, cookie, side, handle);
+  }
+
+  // ---- Memory of a queue that was long: as long as a matcher holds much of it, an
+  // append now and then looks whether its queues have become short for good. If so
+  // they move to new nodes and tables, and the old ones are returned little by
+  // little. Nothing on the way of a message counts for this, nor does any structure
+  // have to know how to become smaller.
+
+  static constexpr std::size_t kMuchMemory = std::size_t{256} << 10;
+  static constexpr std::size_t kMuchPerEntry = 512;  // bytes
+  static constexpr std::uint64_t kPauseAfter = 64;   // appends
+  static constexpr unsigned kPatience = 64;          // pauses
+  static constexpr std::uint64_t kMostMoved = 256;   // entries, contexts
+
+  // Behind an append that is done but for the high water mark.
+  [[gnu::noinline, gnu::cold]] tagline_status pause(Side& side) noexcept {
+    if (side.next_sequence == 0) side.skip_zero();
+    side.high_water = std::max(side.high_water, side.length());
+    memory_.return_some();
+    const std::uint64_t length = posted_.length() + unexpected_.length();
+    if (queue_bytes() <= std::max<std::size_t>(length * kMuchPerEntry, enough_bytes_)) {
+      quiet_pauses_ = 0;
+    } else if (++quiet_pauses_ > kPatience) {
+      quiet_pauses_ = 0;
+      if (length <= kMostMoved && contexts_.size() <= kMostMoved) move_queues();
+    }
+    plan_pause(side);
+    return TAGLINE_QUEUED;
+  }
+
+  void plan_pause(Side& side) noexcept {
+    const bool wanted = memory_.deferred_bytes() > 0 || queue_bytes() > enough_bytes_;
+    const std::uint64_t then = side.next_sequence + kPauseAfter;
+    side.pause_at = wanted && then > side.next_sequence ? then : 0;
+  }
+
+  std::size_t queue_bytes() const noexcept {
+    return memory_.used_bytes() - memory_.deferred_bytes();
+  }
+
+  std::unique_ptr<QueueResources> make_resources() {
+    return std::make_unique<QueueResources>(kernels_, memory_, Queue::node_bytes(parameters_));
+  }
+
+  // Without memory for that, all stays where it is.
+  void move_queues() noexcept try {
+    std::unique_ptr<QueueResources> resources = make_resources();
+    std::copy(resources_->side_counts, std::end(resources_->side_counts), resources->side_counts);
+    Contexts contexts;
+    for (const auto& [id, context] : contexts_) {
+      auto copy = std::make_unique<Context>(id, *resources, parameters_);
+      if (!copy_entries(context->posted, copy->posted)) return;
+      if (!copy_entries(context->unexpected, copy->unexpected)) return;
+      contexts.emplace(id, std::move(copy));
+    }
+    last_ = last_ == nullptr ? nullptr : contexts.at(last_->id).get();
+    contexts.swap(contexts_);
+    resources.swap(resources_);
+    resources->pool.doom();
+    memory_.defer_releases(true);
+    contexts.clear();
+    resources.reset();
+    memory_.defer_releases(false);
+    enough_bytes_ = std::max(kMuchMemory, 2 * queue_bytes());
+  } catch (const std::bad_alloc&) {
+  }
+
+  static bool copy_entries(const Queue& from, Queue& to) {
+    bool copied = true;
+    from.for_each([&](const QueueEntry& entry) {
+      copied = copied && (to.has_room() || to.make_room());
+      if (copied) to.append(entry);
+    });
+    return copied;
   }
 
   tagline_status cancel(Queue& posted, typename Queue::Hit hit) noexcept {
     if (!hit) return TAGLINE_NOT_FOUND;
     posted.erase(hit);
     ++posted_.left;
-    ++posted_.withdrawn;
+    ++posted_.unmatched;
     return TAGLINE_OK;
   }
 
@@ -395,7 +476,7 @@ class QueueMatcher final : public tagline_matcher {
     const auto drop_side = [&](tagline_side which, Queue& queue, Side& side) {
       return queue.remove_if(wanted, [&](const QueueEntry& entry) {
         ++side.left;
-        ++side.withdrawn;
+        ++side.unmatched;
         if (visit != nullptr) visit(user, which, key_envelope(context_id, entry.key), entry.cookie);
       });
     };
@@ -411,11 +492,15 @@ class QueueMatcher final : public tagline_matcher {
 
   Context* last_ = nullptr;
   const typename Queue::Parameters parameters_;
-  QueueResources resources_;
+  const simd::Kernels& kernels_;
+  NodeMemory memory_;
+  std::unique_ptr<QueueResources> resources_;
   Side posted_;
   Side unexpected_{1};
   // Destroyed before the resources that its queues return their memory to.
-  std::unordered_map<std::uint64_t, std::unique_ptr<Context>> contexts_;
+  Contexts contexts_;
+  std::size_t enough_bytes_ = kMuchMemory;  // that the queues may hold, whatever their length
+  unsigned quiet_pauses_ = 0;               // in a row
 };
 
 }  // namespace tagline

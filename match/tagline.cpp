@@ -137,6 +137,13 @@ void tagline_get_statistics(const tagline_matcher* matcher, tagline_statistics* 
   if (matcher != nullptr && statistics != nullptr) *statistics = matcher->statistics();
 }
 
+void tagline_memory(tagline_memory_use* use) {
+  if (use == nullptr) return;
+  const tagline::memory_backend::Use backend = tagline::memory_backend::use();
+  *use = {backend.name, tagline::NodeMemory::total_used_bytes(), backend.mapped_bytes,
+          backend.resident_bytes};
+}
+
 const char* tagline_matcher_queue(const tagline_matcher* matcher) {
   return matcher == nullptr ? nullptr : matcher->queue_name.c_str();
 }

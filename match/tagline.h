@@ -28,7 +28,9 @@
  * different threads at the same time.
  *
  * Memory: nodes come from a pool that belongs to the matcher and grows by
- * chunks. Once a queue has been as long as it gets, no operation allocates.
+ * chunks. Once a queue has been as long as it gets, no operation allocates. After
+ * a queue that was long has emptied and stayed short for some thousand operations,
+ * its memory goes back to the system, a bounded amount per operation.
  */
 #ifndef TAGLINE_MATCH_TAGLINE_H
 #define TAGLINE_MATCH_TAGLINE_H
@@ -251,6 +253,18 @@ typedef struct tagline_statistics {
 
 TAGLINE_API void tagline_get_statistics(const tagline_matcher* matcher,
                                         tagline_statistics* statistics);
+
+/** What the queues of all matchers of the process take from the system. */
+typedef struct tagline_memory_use {
+  const char* allocator;   /**< "jemalloc", one of the library's own, or "system". */
+  uint64_t held_bytes;     /**< The matchers' pool_bytes together. */
+  uint64_t mapped_bytes;   /**< Address space in use for it; 0: the allocator does not tell. */
+  uint64_t resident_bytes; /**< At most this is in memory, the allocator's own data included;
+                                0: the allocator does not tell. */
+} tagline_memory_use;
+
+/** May be called by any thread at any time. */
+TAGLINE_API void tagline_memory(tagline_memory_use* use);
 
 /** Queue structure, with its parameter if it was given one ("fuzzy:16"), and
  *  instruction set that a matcher uses. */

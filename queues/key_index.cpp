@@ -25,6 +25,7 @@ KeyIndex::KeyIndex(QueueResources& resources, QueueSide side) noexcept
 
 KeyIndex::~KeyIndex() {
   for (int c = 1; c < kClasses; ++c) drop_view(c);
+  if (resources_->pool.is_doomed()) return;
   passed_.clear(resources_->pool);
   log_.clear(resources_->pool);
 }

@@ -73,7 +73,7 @@ bool KeyTable::start_moving(std::size_t capacity) noexcept {
   auto* slots = static_cast<Slot*>(memory_->allocate_zeroed(capacity * sizeof(Slot)));
   if (slots == nullptr) return false;
   old_ = now_;
-  now_ = {slots, capacity - 1, 64 - static_cast<unsigned>(std::countr_zero(capacity)), 0, 0};
+  now_ = {slots, capacity - 1, 64 - static_cast<unsigned>(std::countr_zero(capacity))};
   limit_ = limit_of(capacity);
   peak_ = size_;
   pops_until_check_ = capacity;
@@ -100,7 +100,20 @@ void KeyTable::move_some(std::size_t slots) noexcept {
     if (!is_gone(slot)) insert(slot);
     slot.key = kGone;
   }
-  if (old_.moved > old_.mask) release(old_);
+  if (old_.moved > old_.mask) {
+    release(old_);
+  } else if (old_.moved - old_.discarded >= kDiscardedSlots) {
+    discard_moved();
+  }
+}
+
+// Nobody looks at a slot that was moved, and discarded slots read as empty. To
+// give a large table back in one call would stall that call.
+void KeyTable::discard_moved() noexcept {
+  const std::size_t begin = (old_.start + old_.discarded) & old_.mask;
+  const std::size_t slots = std::min(old_.moved - old_.discarded, old_.capacity() - begin);
+  NodeMemory::discard(old_.slots + begin, slots * sizeof(Slot));
+  old_.discarded += slots;
 }
 
 KeyTable::Slot* KeyTable::insert(const Slot& content) noexcept {
@@ -132,7 +145,7 @@ void KeyTable::release(Table& table) noexcept {
 }
 
 void KeyTable::clear() noexcept {
-  if (size_ > 0) {
+  if (size_ > 0 && !pool_->is_doomed()) {
     for (Table* table : {&now_, &old_}) {
       for (std::size_t i = 0; i < table->capacity(); ++i) {
         Slot& slot = table->slots[i];

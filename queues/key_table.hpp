@@ -123,14 +123,16 @@ class KeyTable {
  private:
   struct Table {
     Slot* slots = nullptr;
-    std::size_t mask = 0;   // capacity - 1, a power of two
-    unsigned shift = 0;     // the upper bits of a hash are the home slot
-    std::size_t start = 0;  // old table: where moving began, behind an empty slot
-    std::size_t moved = 0;  // old table: slots moved, counted from start
+    std::size_t mask = 0;       // capacity - 1, a power of two
+    unsigned shift = 0;         // the upper bits of a hash are the home slot
+    std::size_t start = 0;      // old table: where moving began, behind an empty slot
+    std::size_t moved = 0;      // old table: slots moved, counted from start
+    std::size_t discarded = 0;  // old table: of these, slots whose memory is given back
     std::size_t capacity() const noexcept { return slots == nullptr ? 0 : mask + 1; }
   };
 
   static constexpr std::size_t kLeastCapacity = 64;
+  static constexpr std::size_t kDiscardedSlots = 8192;  // at a time: 256 KiB
   static constexpr unsigned kMovesPerCall = 16;
 
   // Source and tag are spread by constants of their own: one multiplication of
@@ -161,6 +163,7 @@ class KeyTable {
   bool start_moving(std::size_t capacity) noexcept;
   void check_size() noexcept;
   void move_some(std::size_t slots) noexcept;
+  void discard_moved() noexcept;
   Slot* insert(const Slot& content) noexcept;
   void close_gap(std::size_t hole) noexcept;
   void release(Table& table) noexcept;

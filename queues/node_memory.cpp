@@ -1,28 +1,77 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "queues/node_memory.hpp"
 
-#include <cstdlib>
-#include <cstring>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <new>
 
 namespace tagline {
 
-void* NodeMemory::allocate(std::size_t bytes) noexcept {
-  if (bytes > available_bytes()) return nullptr;
-  void* block = std::aligned_alloc(kCacheLine, (bytes + kCacheLine - 1) / kCacheLine * kCacheLine);
-  if (block != nullptr) used_bytes_ += bytes;
-  return block;
-}
+namespace {
 
-void* NodeMemory::allocate_zeroed(std::size_t bytes) noexcept {
-  void* block = allocate(bytes);
-  if (block != nullptr) std::memset(block, 0, bytes);
+// Relaxed: a count, it orders nothing.
+std::atomic<std::size_t> total_bytes{0};
+
+constexpr std::size_t kLeastDeferred = 4096;
+
+}  // namespace
+
+void* NodeMemory::take(std::size_t bytes, bool zeroed) noexcept {
+  while (bytes > available_bytes()) {
+    if (!return_some()) return nullptr;
+  }
+  void* block = memory_backend::allocate(bytes, zeroed);
+  if (block == nullptr) return nullptr;
+  used_bytes_ += bytes;
+  total_bytes.fetch_add(bytes, std::memory_order_relaxed);
   return block;
 }
 
 void NodeMemory::release(void* block, std::size_t bytes) noexcept {
   if (block == nullptr) return;
-  std::free(block);
+  if (deferring_ && bytes >= kLeastDeferred) {
+    deferred_ = ::new (block) Deferred{deferred_, bytes, bytes};
+    deferred_bytes_ += bytes;
+  } else {
+    give_back(block, bytes);
+  }
+}
+
+bool NodeMemory::return_some() noexcept {
+  std::size_t returned = 0;
+  while (deferred_ != nullptr && returned < kReturnedAtOnce) {
+    Deferred& first = *deferred_;
+    if (first.with_pages > kReturnedAtOnce) {
+      first.with_pages -= kReturnedAtOnce;
+      discard(reinterpret_cast<std::byte*>(&first) + first.with_pages, kReturnedAtOnce);
+      return true;
+    }
+    returned += first.with_pages;
+    deferred_ = first.next;
+    deferred_bytes_ -= first.bytes;
+    give_back(&first, first.bytes);
+  }
+  return returned > 0;
+}
+
+void NodeMemory::give_back(void* block, std::size_t bytes) noexcept {
+  memory_backend::release(block, bytes);
   used_bytes_ -= bytes;
+  total_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+void NodeMemory::discard(void* part, std::size_t bytes) noexcept {
+  static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<std::uintptr_t>(part) + page - 1) / page * page;
+  const auto end = (reinterpret_cast<std::uintptr_t>(part) + bytes) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+std::size_t NodeMemory::total_used_bytes() noexcept {
+  return total_bytes.load(std::memory_order_relaxed);
 }
 
 }  // namespace tagline

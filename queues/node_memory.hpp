@@ -4,15 +4,18 @@
 #include <cstddef>
 #include <limits>
 
-namespace tagline {
+#include "queues/memory_backend.hpp"
 
-inline constexpr std::size_t kCacheLine = 64;
+namespace tagline {
 
 // Where one matcher's queues get their memory: everything is counted, and
 // nothing is handed out beyond the limit.
 //
 // Blocks start on a cache line and are returned with the size they were asked
-// for. One thread at a time.
+// for. One thread at a time; different matchers may share the backend at once.
+//
+// To return much memory to the system takes long, so a matcher that gives up a
+// lot at once defers that: what is released meanwhile is returned little by little.
 class NodeMemory {
  public:
   // limit_bytes: upper bound of what is handed out at any time; 0: none.
@@ -20,19 +23,52 @@ class NodeMemory {
       : limit_bytes_(limit_bytes == 0 ? std::numeric_limits<std::size_t>::max() : limit_bytes) {}
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
+  ~NodeMemory() {
+    while (return_some()) {
+    }
+  }
 
   // nullptr if the limit or the system says no.
-  void* allocate(std::size_t bytes) noexcept;
+  void* allocate(std::size_t bytes) noexcept { return take(bytes, false); }
   // As allocate(), all bytes zero; large blocks cost nothing until they are touched.
-  void* allocate_zeroed(std::size_t bytes) noexcept;
+  void* allocate_zeroed(std::size_t bytes) noexcept { return take(bytes, true); }
   void release(void* block, std::size_t bytes) noexcept;
+
+  // From now on, or no more: release() only notes the blocks, for return_some().
+  // They count as used until they are returned.
+  void defer_releases(bool defer) noexcept { deferring_ = defer; }
+  // Returns up to kReturnedAtOnce of it to the system; false if there is none.
+  bool return_some() noexcept;
+  static constexpr std::size_t kReturnedAtOnce = std::size_t{1} << 20;
+  std::size_t deferred_bytes() const noexcept { return deferred_bytes_; }
+
+  // Of a large block: returns the memory of the pages that lie wholly in this part.
+  // It reads as zero from now on, or as before. So that a release, which is one
+  // call, has less to return.
+  static void discard(void* part, std::size_t bytes) noexcept;
 
   std::size_t used_bytes() const noexcept { return used_bytes_; }
   std::size_t available_bytes() const noexcept { return limit_bytes_ - used_bytes_; }
 
+  // By all of them together.
+  static std::size_t total_used_bytes() noexcept;
+
  private:
+  // Lies at the start of the block.
+  struct Deferred {
+    Deferred* next;
+    std::size_t bytes;       // of the block
+    std::size_t with_pages;  // of these, from its start, not yet discarded
+  };
+
+  void* take(std::size_t bytes, bool zeroed) noexcept;
+  void give_back(void* block, std::size_t bytes) noexcept;
+
   const std::size_t limit_bytes_;
   std::size_t used_bytes_ = 0;
+  bool deferring_ = false;
+  Deferred* deferred_ = nullptr;
+  std::size_t deferred_bytes_ = 0;
 };
 
 }  // namespace tagline

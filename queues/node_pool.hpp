@@ -41,6 +41,10 @@ class NodePool {
 
   void release(void* node) noexcept { free_ = ::new (node) FreeNode{free_}; }
 
+  // The pool is about to die with all its nodes: whoever has many may keep them.
+  void doom() noexcept { doomed_ = true; }
+  bool is_doomed() const noexcept { return doomed_; }
+
  private:
   struct FreeNode {
     FreeNode* next;
@@ -56,6 +60,7 @@ class NodePool {
   std::size_t chunk_bytes_ = 0;  // of all chunks together
   NodeMemory* memory_;
   Chunk* chunks_ = nullptr;
+  bool doomed_ = false;
 };
 
 }  // namespace tagline

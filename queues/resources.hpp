@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -22,16 +23,24 @@ struct QueueCounts {
 
 // What the queues of one matcher share. The matcher owns it and outlives them.
 struct QueueResources {
-  QueueResources(const simd::Kernels& kernels_to_use, std::size_t limit_bytes,
+  QueueResources(const simd::Kernels& kernels_to_use, NodeMemory& memory_to_use,
                  std::size_t node_bytes) noexcept
-      : memory(limit_bytes), pool(memory, node_bytes), kernels(kernels_to_use) {}
+      : memory(memory_to_use), pool(memory, node_bytes), kernels(kernels_to_use) {}
+  // With a memory of their own.
+  QueueResources(const simd::Kernels& kernels_to_use, std::size_t limit_bytes,
+                 std::size_t node_bytes)
+      : own_memory(std::make_unique<NodeMemory>(limit_bytes)),
+        memory(*own_memory),
+        pool(memory, node_bytes),
+        kernels(kernels_to_use) {}
 
   QueueCounts& counts(QueueSide side) noexcept { return side_counts[static_cast<int>(side)]; }
   const QueueCounts& counts(QueueSide side) const noexcept {
     return side_counts[static_cast<int>(side)];
   }
 
-  NodeMemory memory;
+  const std::unique_ptr<NodeMemory> own_memory;
+  NodeMemory& memory;
   NodePool pool;  // nodes of the structure's node_bytes()
   const simd::Kernels& kernels;
   QueueCounts side_counts[2];

@@ -11,6 +11,7 @@ build_packages=(
   g++                # C++20 compiler, 12 or newer
   cmake ninja-build  # build
   libxsimd-dev       # vector code of the matcher
+  dpkg-dev           # fetches and unpacks jemalloc's source, which tools/jemalloc.sh builds
   openmpi-bin        # mpirun and the Open MPI that tagline is loaded into
   libopenmpi-dev     # its headers, the internal ones included
   libhwloc-dev libevent-dev  # which those headers include
@@ -185,6 +186,21 @@ check_tools() {
     die "CMake $version is too old: $minimum_cmake or newer is needed (package cmake)"
 }
 
+# The value of TAGLINE_JEMALLOC for a preset. Whether there is a jemalloc of our own
+# is decided when a build is configured, not at each start: where there is none, to
+# try again takes its time.
+jemalloc_for() {
+  local was prefix
+  was=$(sed -n 's/^TAGLINE_JEMALLOC:[A-Z]*=//p' "$root/build/$1/CMakeCache.txt" 2>/dev/null) || was=
+  if [[ $was == OFF || ( -n $was && -f $was/lib/tagline_jemalloc.o ) ]]; then
+    printf '%s' "$was"
+  elif [[ $1 == release ]] && prefix=$("$root/tools/jemalloc.sh" "${CC:-cc}"); then
+    printf '%s' "$prefix"
+  else
+    printf OFF  # a sanitizer sees what goes through the system's
+  fi
+}
+
 # build PRESET TARGET...: configures on first use; afterwards ninja sees for itself
 # what has changed.
 build() {
@@ -199,10 +215,13 @@ build() {
   if [[ -f $cache ]] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$cache"; then
     rm -rf "$directory"  # a copied tree: the cache speaks of another place
   fi
-  if [[ ! -f $directory/build.ninja ]]; then
+  local jemalloc
+  jemalloc=$(jemalloc_for "$preset")
+  if [[ ! -f $directory/build.ninja ]] ||
+    ! grep -q "^TAGLINE_JEMALLOC:[A-Z]*=$jemalloc\$" "$cache"; then
     check_tools
     say "configuring $directory"
-    (cd "$root" && step configuring cmake --preset "$preset" \
+    (cd "$root" && step configuring cmake --preset "$preset" -DTAGLINE_JEMALLOC="$jemalloc" \
       -DMPI_C_COMPILER="$(command -v "$(open_mpi_command mpicc)")") ||
       die "configuring failed (CMake's reason stands above)"
   fi

@@ -4,7 +4,9 @@
 
 int main(void) {
   tagline_matcher* matcher = NULL;
-  if (tagline_create(NULL, &matcher) != TAGLINE_OK) {
+  tagline_options options = TAGLINE_OPTIONS_DEFAULT;
+  options.queue = "linear"; /* takes memory for its first entry */
+  if (tagline_create(&options, &matcher) != TAGLINE_OK) {
     fprintf(stderr, "%s\n", tagline_error_message());
     return 1;
   }
