@@ -117,12 +117,18 @@ class WindowedIndex {
     if (has_indexed()) {
       if (const KeyIndex::Hit hit = index_->find_equal(key, wanted)) return Hit(hit);
     }
-    return Hit(window_.find_if(wanted));
+    // Every entry of this very key meets its bits; few others do.
+    const MatchKey exact = {key.bits, ~std::uint64_t{0}};
+    std::size_t position = window_.find(exact);
+    while (position != Window::kNone && !wanted(window_.at(position))) {
+      position = window_.find(exact, position + 1);
+    }
+    return Hit(position);
   }
 
   Hit find_sequence(std::uint64_t sequence) const noexcept {
     const auto wanted = [&](const QueueEntry& entry) { return entry.sequence == sequence; };
-    const std::size_t position = window_.find_if(wanted);
+    const std::size_t position = window_.find_sequence(sequence);
     if (position != Window::kNone || !has_indexed()) return Hit(position);
     MatchKey key;
     bool found = false;
@@ -180,10 +186,11 @@ class WindowedIndex {
  private:
   // An entry costs about as much to index as this many cost to pass.
   static constexpr std::size_t kPatience = index_at_once ? 0 : 16;
+  static constexpr std::size_t kMostPatience = 2048;
   static constexpr std::size_t kNear = index_at_once ? 0 : 4;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
   static constexpr std::size_t kMovesOfSearch = 1024;          // that passed them in vain
-  static constexpr std::size_t kLargestWindow = 4096;
+  static constexpr std::size_t kLargestWindow = 65536;
 
   bool has_indexed() const noexcept { return index_ != nullptr && !index_->empty(); }
 
@@ -219,17 +226,25 @@ class WindowedIndex {
     depth += passed + (position != Window::kNone);
     if (passed == 0) return position;
     passed_ += passed;
-    if (passed_ > (indexing_ ? 0 : kPatience * (window_.tail() - window_.head()))) [[unlikely]] {
+    if (passed_ > (indexing_ ? 0 : patience())) [[unlikely]] {
       start_indexing(end);
     }
     return position;
   }
 
+  // Entries that searches may pass in vain before the window is indexed: as long
+  // as that is cheaper, and not for long in any case, because entries that have
+  // left the cache cost more to pass.
+  std::size_t patience() const noexcept {
+    return std::min(kPatience * (window_.tail() - window_.head()), kMostPatience);
+  }
+
   [[gnu::noinline, gnu::cold]] void start_indexing(std::size_t before) noexcept {
+    const std::size_t passed = before - window_.head();
     passed_ = 0;
-    if (before - window_.head() <= kNear) return;
+    if (passed <= kNear) return;
     indexing_ = true;
-    move_to_index(kMovesOfSearch, before);
+    move_to_index(std::max(kMovesOfSearch, passed / 4), before);
   }
 
   // Moves up to this many of the oldest entries before a position from the

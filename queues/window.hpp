@@ -64,9 +64,12 @@ class Window {
   }
 
   // The oldest position that meets the key, or kNone.
-  std::size_t find(const MatchKey& key) const noexcept {
-    const std::size_t near = std::min(tail_, head_ + kInline);
-    for (std::size_t position = head_; position != near; ++position) {
+  std::size_t find(const MatchKey& key) const noexcept { return find(key, head_); }
+
+  // The same from a position on.
+  std::size_t find(const MatchKey& key, std::size_t from) const noexcept {
+    const std::size_t near = std::min(tail_, from + kInline);
+    for (std::size_t position = from; position != near; ++position) {
       const std::size_t i = position & wrap_;
       if (((bits_[i] ^ key.bits) & mask_[i] & key.mask) == 0) return position;
     }
@@ -99,6 +102,22 @@ class Window {
       if (!is_hole(position) && condition(at(position))) return position;
     }
     return kNone;
+  }
+
+  // The position of the entry with this sequence number, or kNone: they are in order.
+  std::size_t find_sequence(std::uint64_t sequence) const noexcept {
+    std::size_t low = head_;
+    for (std::size_t high = tail_; low != high;) {
+      const std::size_t middle = low + (high - low) / 2;
+      // Signed: sequence numbers may wrap. A hole still has its number.
+      if (static_cast<std::int64_t>(payload_[middle & wrap_].sequence - sequence) < 0) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    const bool found = low != tail_ && payload_[low & wrap_].sequence == sequence && !is_hole(low);
+    return found ? low : kNone;
   }
 
   // Makes !full() true for twice as many entries; false if there is no memory.
