@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # CMake toolchain: 64-bit ARM by Debian's cross compiler, programs run under
 # qemu-user. Packages: g++-aarch64-linux-gnu qemu-user libgtest-dev
 set(CMAKE_SYSTEM_NAME Linux)

@@ -203,7 +203,7 @@ TEST_P(Matcher, TakesNoMemoryOnceWarm) {
   };
   fill_and_drain();
   const std::uint64_t warm = statistics().pool_bytes;
-  for (int round = 0; round < 3; ++round) fill_and_drain();
+  for (int round = 0; round < effort(3); ++round) fill_and_drain();
   EXPECT_EQ(statistics().pool_bytes, warm);
 }
 

@@ -61,6 +61,17 @@ TEST_F(Adaptive, DeepSearchesSoonLookAtNothing) {
   EXPECT_LE(take(1000), 4u);
 }
 
+TEST_F(Adaptive, IndexThatEmptiedIsNotUsedAtOnce) {
+  for (int tag = 0; tag < 500; ++tag) append(tag);
+  for (int i = 0; i < 40; ++i) search_in_vain();
+  for (int tag = 499; tag >= 0; --tag) take(tag);
+  for (int tag = 0; tag < 30; ++tag) append(tag);
+  // Searched as a window is: entry by entry.
+  EXPECT_EQ(take(20), 21u);
+  EXPECT_EQ(take(19), 20u);
+  EXPECT_EQ(take(18), 19u);
+}
+
 TEST_F(Adaptive, EntriesBeyondTheLargestWindowAreIndexedUnasked) {
   for (int tag = 0; tag < 150000; ++tag) append(tag);
   EXPECT_LE(search_in_vain(), 65536u);

@@ -75,6 +75,19 @@ TEST(KeyIndex, OldestOfAllClassesWins) {
   } while (std::next_permutation(std::begin(order), std::end(order)));
 }
 
+TEST(KeyIndex, WildcardsThatAreGoneAreForgotten) {
+  Twin twin(QueueSide::posted);
+  const MatchKey nobody = key_of(9, 9);
+  ASSERT_TRUE(twin.push(1, 5));
+  EXPECT_TRUE(twin.index.lacks(nobody));
+  ASSERT_TRUE(twin.push(kAnySource, 6));
+  ASSERT_TRUE(twin.push(1, kAnyTag));
+  EXPECT_FALSE(twin.index.lacks(nobody));
+  twin.take(1, 6);
+  twin.take(1, 7);
+  EXPECT_TRUE(twin.index.lacks(nobody));
+}
+
 TEST(KeyIndex, TagWildcardsPassNegativeTags) {
   Twin posted(QueueSide::posted);
   ASSERT_TRUE(posted.push(kAnySource, kAnyTag));

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <iterator>
 #include <map>
 #include <random>
 #include <vector>
@@ -143,6 +144,45 @@ TEST(KeyTable, FullTableKeepsItsClustersTogether) {
   for (std::uint32_t seed = 1; seed <= 40; ++seed) {
     Twin twin(64 * sizeof(KeyTable::Slot) + 2048 + seed * 64);
     ASSERT_NO_FATAL_FAILURE(churn(twin, seed, 60, 3000));
+  }
+}
+
+// Memory that is there again when the table is full: the old table of this move is
+// all clusters, one of which may cross its end.
+TEST(KeyTable, MoveOutOfAFullTableLosesNoKey) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    constexpr std::size_t kLimit = 1 << 16;
+    Twin twin(kLimit);
+    ASSERT_TRUE(twin.push(grid(seed * 100)));
+    const std::size_t ballast = twin.memory.available_bytes();
+    void* block = twin.memory.allocate(ballast);
+    ASSERT_NE(block, nullptr);
+    std::uint64_t pushed = 1;
+    while (pushed < 56 && twin.push(grid(seed * 100 + pushed))) ++pushed;
+    twin.memory.release(block, ballast);
+    ASSERT_GT(pushed, 20u);
+    for (std::uint64_t i = 0; i < 20; ++i, ++pushed) {
+      ASSERT_TRUE(twin.push(grid(seed * 100 + pushed)));
+      ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+      const auto some = static_cast<std::ptrdiff_t>((seed + 7 * i) % twin.expected.size());
+      ASSERT_NO_FATAL_FAILURE(twin.pop(std::next(twin.expected.begin(), some)->first));
+      ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+    }
+  }
+}
+
+// What goes out of the old table of a move must not be carried on: a table that
+// then shrinks would be full of it, and searches would not end.
+TEST(KeyTable, KeysGoneDuringAMoveTakeNoRoomInTheNextTables) {
+  Twin twin;
+  for (int cycle = 0; cycle < 5; ++cycle) {
+    for (std::uint64_t i = 0; i < 515; ++i) ASSERT_TRUE(twin.push(grid(i)));
+    for (std::uint64_t i = 0; i < 515; ++i) ASSERT_NO_FATAL_FAILURE(twin.pop(grid(514 - i)));
+    for (std::uint64_t i = 0; i < 40000; ++i) {
+      ASSERT_TRUE(twin.push(grid(i % 5)));
+      ASSERT_NO_FATAL_FAILURE(twin.pop(grid(i % 5)));
+    }
+    EXPECT_EQ(twin.table.find(grid(1000)), nullptr);
   }
 }
 
