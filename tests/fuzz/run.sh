@@ -44,4 +44,4 @@ exec {lock}>&-
 cd "$build"
 "$build/tests/fuzz/history_fuzzer" -max_total_time="$seconds" -max_len=512 -len_control=20 -timeout=25 -entropic=0 \
   -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$build/" \
-  "$build/corpus" "$root/tests/fuzz/seeds"
+  "$build/corpus"
