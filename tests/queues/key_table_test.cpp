@@ -171,6 +171,32 @@ TEST(KeyTable, MoveOutOfAFullTableLosesNoKey) {
   }
 }
 
+// One cluster from near the end of the table far into its beginning, on the move.
+// The keys have one home as long as the table hashes sources as it does today.
+TEST(KeyTable, ClusterAcrossTheEndIsFoundAtEveryStepOfAMove) {
+  std::vector<std::uint64_t> keys;
+  for (std::uint64_t source = 0; keys.size() < 45; ++source) {
+    if (source * 0x9e3779b97f4a7c15u >> 58 == 61) keys.push_back(source);
+  }
+  for (std::size_t moved = 0; moved < 8; ++moved) {
+    Twin twin(1 << 16);
+    ASSERT_TRUE(twin.push(keys[0]));
+    const std::size_t ballast = twin.memory.available_bytes();
+    void* block = twin.memory.allocate(ballast);
+    ASSERT_NE(block, nullptr);
+    for (std::size_t i = 1; i < 40; ++i) ASSERT_TRUE(twin.push(keys[i]));
+    twin.memory.release(block, ballast);
+    ASSERT_TRUE(twin.table.reserve());  // begins the move
+    ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+    for (std::size_t i = 0; i < 5; ++i) {
+      ASSERT_NO_FATAL_FAILURE(twin.pop(keys[(moved * 5 + i) % 40]));
+      ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+      ASSERT_TRUE(twin.push(keys[40 + i]));
+      ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+    }
+  }
+}
+
 // What goes out of the old table of a move must not be carried on: a table that
 // then shrinks would be full of it, and searches would not end.
 TEST(KeyTable, KeysGoneDuringAMoveTakeNoRoomInTheNextTables) {
