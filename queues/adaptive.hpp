@@ -189,7 +189,7 @@ class WindowedIndex {
   static constexpr std::size_t kMostPatience = 2048;
   static constexpr std::size_t kNear = index_at_once ? 0 : 4;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
-  static constexpr std::size_t kMovesOfSearch = 1024;          // that passed them in vain
+  static constexpr std::size_t kMovesOfSearch = 16384;         // of the entries it passed
   static constexpr std::size_t kLargestWindow = 65536;
 
   bool has_indexed() const noexcept { return index_ != nullptr && !index_->empty(); }
@@ -244,7 +244,7 @@ class WindowedIndex {
     passed_ = 0;
     if (passed <= kNear) return;
     indexing_ = true;
-    move_to_index(std::max(kMovesOfSearch, passed / 4), before);
+    move_to_index(kMovesOfSearch, before);
   }
 
   // Moves up to this many of the oldest entries before a position from the
