@@ -28,9 +28,9 @@
  * different threads at the same time.
  *
  * Memory: nodes come from a pool that belongs to the matcher and grows by
- * chunks. Once a queue has been as long as it gets, no operation allocates. After
- * a queue that was long has emptied and stayed short for some thousand operations,
- * its memory goes back to the system, a bounded amount per operation.
+ * chunks. Once its queues have gone a few times through what they go through again
+ * and again, no operation allocates. After a queue that was long has emptied and stayed short for
+ * some thousand operations, its memory goes back to the system, a bounded amount per operation.
  */
 #ifndef TAGLINE_MATCH_TAGLINE_H
 #define TAGLINE_MATCH_TAGLINE_H
