@@ -164,22 +164,18 @@ class WindowedIndex {
   template <class Predicate, class Visit>
   std::size_t remove_if(Predicate wanted, Visit visit) {
     std::size_t removed = 0;
-    const auto remove = [&](const QueueEntry& entry, Hit hit) {
-      erase(hit);
+    const auto count = [&](const QueueEntry& entry) {
       visit(entry);
       ++removed;
     };
     if (has_indexed()) {
       visit_indexed(wanted, [&](const QueueEntry& entry) {
         const auto same = [&](const QueueEntry& other) { return other.sequence == entry.sequence; };
-        remove(entry, Hit(index_->find_equal(entry.key, same)));
+        erase_indexed(index_->find_equal(entry.key, same));
+        count(entry);
       });
     }
-    // Erasing may close holes, which moves what follows: each search begins anew.
-    for (std::size_t position = window_.find_if(wanted); position != Window::kNone;
-         position = window_.find_if(wanted)) {
-      remove(window_.at(position), Hit(position));
-    }
+    window_.remove_if(wanted, count);
     return removed;
   }
 

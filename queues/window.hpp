@@ -120,6 +120,26 @@ class Window {
     return found ? low : kNone;
   }
 
+  // Takes out what is wanted, oldest first, and closes all holes in the same pass.
+  template <class Predicate, class Visit>
+  void remove_if(Predicate wanted, Visit visit) {
+    std::size_t to = head_;
+    for (std::size_t from = head_; from != tail_; ++from) {
+      if (is_hole(from)) continue;
+      const QueueEntry entry = at(from);
+      if (wanted(entry)) {
+        visit(entry);
+        continue;
+      }
+      bits_[to & wrap_] = entry.key.bits;
+      mask_[to & wrap_] = entry.key.mask;
+      payload_[to & wrap_] = {entry.cookie, entry.sequence};
+      ++to;
+    }
+    tail_ = to;
+    holes_ = 0;
+  }
+
   // Makes !full() true for twice as many entries; false if there is no memory.
   bool grow() noexcept;
 
@@ -160,16 +180,7 @@ class Window {
   }
 
   void close_holes() noexcept {
-    std::size_t to = head_;
-    for (std::size_t from = head_; from != tail_; ++from) {
-      if (is_hole(from)) continue;
-      bits_[to & wrap_] = bits_[from & wrap_];
-      mask_[to & wrap_] = mask_[from & wrap_];
-      payload_[to & wrap_] = payload_[from & wrap_];
-      ++to;
-    }
-    tail_ = to;
-    holes_ = 0;
+    remove_if([](const QueueEntry&) { return false; }, [](const QueueEntry&) {});
   }
 
   void use(std::uint64_t* bits, std::uint64_t* mask, Payload* payload,
