@@ -10,9 +10,7 @@
 # one is position independent, has no static TLS, and is one object file whose
 # only global symbols are the few functions that we call, prefixed.
 #
-# The source is the distribution's package, from wherever this machine gets its
-# packages. apt works in folders of its own: no root needed, the system's lists
-# stay as they are.
+# The source is the distribution's package, see tools/debian_source.sh.
 set -euo pipefail
 
 root=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd -P)
@@ -63,28 +61,12 @@ step() {
   "$@" >"$work/log" 2>&1 || fail "$what failed ($(grep -v '^$' "$work/log" | tail -n 1))"
 }
 
-for tool in apt-get dpkg-source make objcopy; do
+for tool in make objcopy; do
   command -v "$tool" >/dev/null || fail "$tool is not found (Debian: package dpkg-dev)"
 done
 
-# The machine's entries for packages, read as entries for sources.
-mkdir -p "$work"/apt/{sources.d,lists/partial,archives/partial}
-for entries in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
-  [[ ! -r $entries ]] || sed -n 's/^[[:space:]]*deb[[:space:]]/deb-src /p' "$entries"
-done >"$work/apt/sources.list"
-for entries in /etc/apt/sources.list.d/*.sources; do
-  [[ ! -r $entries ]] || sed 's/^Types:.*/Types: deb-src/' "$entries" \
-    >"$work/apt/sources.d/${entries##*/}"
-done
-apt=(apt-get -q -o "Dir::Etc::sourcelist=$work/apt/sources.list"
-  -o "Dir::Etc::sourceparts=$work/apt/sources.d" -o "Dir::State::lists=$work/apt/lists"
-  -o "Dir::Cache=$work/apt" -o APT::Sandbox::User="$(id -un)" -o Acquire::Retries=2
-  -o Acquire::http::Timeout=30 -o Acquire::https::Timeout=30)
-
 cd "$work"
-# One of several entries may be out of reach; whether the package is, is seen next.
-"${apt[@]}" update >"$work/log" 2>&1 || true
-step "fetching its source package" "${apt[@]}" source --only-source jemalloc
+step "fetching its source package" "$root/tools/debian_source.sh" jemalloc "$work"
 printf 'tagline: building jemalloc for the queues (once, a minute)\n' >&2
 version=$(sed -n 's/^Version: *//p' jemalloc_*.dsc | head -n 1)
 cd jemalloc-*/
