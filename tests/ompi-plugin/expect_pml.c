@@ -2,11 +2,23 @@
 // Preloaded into the programs under test, so that a silent fallback cannot pass for
 // success: after MPI_Init the selected point-to-point component must be the one that
 // TAGLINE_EXPECT_PML names, in every process, or the job is aborted.
+//
+// TAGLINE_OPEN_LINKS=1 also has every pair of processes open its connections, one side at a
+// time: Open MPI's tcp transport loses a link that both sides open at the same moment when
+// there are several per pair (btl_tcp_links), whatever component matches.
+//
+// TAGLINE_FORBID_SINGLE_COPY=1 has the kernel refuse to read another process's memory, after
+// MPI_Init has found that it may.
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <mpi.h>
 #include <opal_config.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "opal/mca/mca.h"
 
@@ -21,14 +33,57 @@ static void check_selection(void) {
   PMPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+static int asked_for(const char* name) {
+  const char* value = getenv(name);
+  return value != NULL && strcmp(value, "1") == 0;
+}
+
+// Long messages use every link.
+static void open_links(void) {
+  enum { kBytes = 300000, kMessages = 4 };
+  static char message[kBytes];
+  int rank, size;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  for (int low = 0; low < size; ++low)
+    for (int high = low + 1; high < size; ++high)
+      for (int i = 0; i < kMessages; ++i) {
+        if (rank == low) PMPI_Ssend(message, kBytes, MPI_BYTE, high, 0, MPI_COMM_WORLD);
+        if (rank == high)
+          PMPI_Recv(message, kBytes, MPI_BYTE, low, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      }
+}
+
+static void forbid_single_copy(void) {
+  struct sock_filter rules[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const struct sock_fprog program = {sizeof rules / sizeof rules[0], rules};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0)
+    return;
+  perror("expect_pml: forbidding single copies");
+  PMPI_Abort(MPI_COMM_WORLD, 77);
+}
+
+static void after_init(void) {
+  check_selection();
+  if (asked_for("TAGLINE_OPEN_LINKS")) open_links();
+  if (asked_for("TAGLINE_FORBID_SINGLE_COPY")) forbid_single_copy();
+}
+
 int MPI_Init(int* argc, char*** argv) {
   const int result = PMPI_Init(argc, argv);
-  check_selection();
+  after_init();
   return result;
 }
 
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   const int result = PMPI_Init_thread(argc, argv, required, provided);
-  check_selection();
+  after_init();
   return result;
 }

@@ -7,8 +7,9 @@
 #                  [--component DIR] [--preload LIB] [--expect-exit CODE|nonzero]
 #                  [--expect-output REGEX] [--mca NAME VALUE]... -- program [argument...]
 #
-# Transports: vader, tcp, vader-copy (no single copy), tcp-links (three connections per
-# pair), vader-tcp (both at once, so that messages overtake each other).
+# Transports: vader, tcp, vader-copy (no single copy), vader-refused (the kernel refuses single
+# copies, and nobody knows before), tcp-links (three connections per pair), vader-tcp (both at
+# once, so that messages overtake each other).
 set -u
 
 pml='' ranks=1 transport=vader limit=60 component='' preload='' mpirun=mpirun
@@ -37,10 +38,11 @@ options=(--bind-to none --oversubscribe -n "$ranks" --timeout "$limit"
 case $transport in
   vader) options+=(--mca btl "self,vader") ;;
   vader-copy) options+=(--mca btl "self,vader" --mca btl_vader_single_copy_mechanism none) ;;
+  vader-refused) options+=(--mca btl "self,vader" -x TAGLINE_FORBID_SINGLE_COPY=1) ;;
   tcp) options+=(--mca btl "self,tcp") ;;
-  tcp-links) options+=(--mca btl "self,tcp" --mca btl_tcp_links 3) ;;
+  tcp-links) options+=(--mca btl "self,tcp" --mca btl_tcp_links 3 -x TAGLINE_OPEN_LINKS=1) ;;
   vader-tcp) options+=(--mca btl "self,vader,tcp" --mca btl_tcp_exclusivity 65536
-                       --mca btl_tcp_latency 1) ;;
+                       --mca btl_tcp_latency 1 -x TAGLINE_OPEN_LINKS=1) ;;
   *) echo "run_program.sh: unknown transport $transport" >&2; exit 2 ;;
 esac
 [ -n "$pml" ] && options+=(--mca pml "$pml")

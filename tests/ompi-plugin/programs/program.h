@@ -39,29 +39,12 @@ __attribute__((noreturn, format(printf, 3, 4))) static inline void fail(int line
     if (!(condition)) fail(__LINE__, #condition, __VA_ARGS__); \
   } while (0)
 
-// Open MPI's tcp transport loses a link that both sides open at the same moment when
-// there are several links per pair (btl_tcp_links), whatever component matches. The
-// lower rank of each pair speaks first, in messages that use every link.
-static inline void open_links(void) {
-  enum { kBytes = 300000 };
-  static char message[kBytes];
-  for (int low = 0; low < world_size; ++low)
-    for (int high = low + 1; high < world_size; ++high)
-      for (int i = 0; i < 8; ++i) {
-        const int bytes = i % 2 == 0 ? kBytes : 0;
-        if (world_rank == low) MPI_Ssend(message, bytes, MPI_BYTE, high, 0, MPI_COMM_WORLD);
-        if (world_rank == high)
-          MPI_Recv(message, bytes, MPI_BYTE, low, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      }
-}
-
 static inline void begin_with_threads(int* argc, char*** argv, int required, int* provided) {
   const char* slash = strrchr((*argv)[0], '/');
   program_name = slash != NULL ? slash + 1 : (*argv)[0];
   MPI_Init_thread(argc, argv, required, provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world_size);
-  open_links();
 }
 
 static inline void begin(int* argc, char*** argv) {

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Other people's test suites: where they come from, how they are built, what they run.
+
+Sources are the distribution's source packages, kept with what is built from them in
+.cache/conformance, in one folder per version and way to build. Nothing of them is copied
+into the project.
+"""
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = ROOT / ".cache" / "conformance"
+NAMES = Path(__file__).resolve().parent / "names.h"
+
+
+class Unavailable(Exception):
+    """A suite cannot be had on this machine, and why."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One program, as its suite wants it run."""
+
+    directory: str  # row of the table
+    name: str  # unique in its row
+    folder: Path  # where it runs
+    command: tuple
+    ranks: int
+    limit: int  # seconds
+    environment: tuple = ()
+    exit_status: str = "0"
+    output: str = ""  # a regular expression that must be found
+    memory_gb: float = 0  # that it needs
+
+
+@dataclass
+class Suite:
+    version: str
+    cases: list = field(default_factory=list)
+    absent: list = field(default_factory=list)  # programs that cannot be built here
+
+
+def say(text):
+    print(f"conformance: {text}", file=sys.stderr, flush=True)
+
+
+def run_logged(command, log, **options):
+    """True if it succeeded; its words are in the log."""
+    with open(log, "wb") as file:
+        return subprocess.run(command, stdout=file, stderr=subprocess.STDOUT,
+                              stdin=subprocess.DEVNULL, check=False, **options).returncode == 0
+
+
+def last_line(log):
+    lines = [line for line in Path(log).read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1] if lines else "no reason given"
+
+
+class Locked:
+    """One of several runs at a time works on the cache."""
+
+    def __enter__(self):
+        CACHE.mkdir(parents=True, exist_ok=True)
+        self.file = open(CACHE / ".lock", "w", encoding="utf-8")
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+
+    def __exit__(self, *_):
+        self.file.close()
+
+
+def source_tree(package, wanted, stamp):
+    """The folder `wanted` of a source package, unpacked once; stamp: how it is used."""
+    present = sorted(CACHE.glob(f"{package}-*-{stamp}"))
+    if present:
+        return present[-1]
+    work = CACHE / f"{package}.new"
+    shutil.rmtree(work, ignore_errors=True)
+    say(f"fetching the source package {package}")
+    fetched = subprocess.run([ROOT / "tools/debian_source.sh", package, work],
+                             capture_output=True, text=True, check=False)
+    if fetched.returncode != 0:
+        shutil.rmtree(work, ignore_errors=True)
+        raise Unavailable(fetched.stderr.strip().splitlines()[-1])
+    version = next(work.glob(f"{package}_*.dsc")).stem.removeprefix(f"{package}_")
+    upstream = next(folder for folder in work.glob(f"{package}-*") if folder.is_dir())
+    tree = CACHE / f"{package}-{version}-{stamp}"
+    # A name that is there is complete.
+    (upstream / wanted).rename(tree)
+    shutil.rmtree(work)
+    return tree
+
+
+def version_of(tree, package):
+    return tree.name.removeprefix(f"{package}-").rsplit("-", 1)[0]
+
+
+# ---- MPICH's own tests ----------------------------------------------------------------
+
+# Against another MPI, as far as Open MPI 4.1 has what they test.
+MPICH_DIRECTORIES = ("pt2pt comm datatype coll rma threads attr group info init topo "
+                     "errors errhan part spawn").split()
+MPICH_MAKE = ["make", "-k", f"-j{os.cpu_count()}"]
+# The tarball's own generated files are good; without autotools make must not renew them.
+MPICH_MAKE += [f"{tool}=:" for tool in ("ACLOCAL", "AUTOCONF", "AUTOHEADER", "AUTOMAKE")]
+MPICH_FLAGS = "-O1 -w"
+QUICK_RANKS = 4
+QUICK_SECONDS = 60
+
+
+def mpich_build(mpicc, directories):
+    mpi = subprocess.run([mpicc, "--showme:version"], capture_output=True, text=True, check=False)
+    recipe = (mpicc, mpi.stdout, MPICH_FLAGS, NAMES.read_text())
+    stamp = hashlib.sha1("\n".join(recipe).encode()).hexdigest()[:8]
+    tree = source_tree("mpich", "test/mpi", stamp)
+    if not (tree / "configured").exists():
+        say("configuring MPICH's tests")
+        configure = ["./configure", f"CC={mpicc}", f"CFLAGS={MPICH_FLAGS} -include {NAMES}",
+                     "--with-mpi=/usr", "--disable-fortran", "--disable-cxx", "--disable-romio",
+                     "--disable-dependency-tracking"]
+        if not run_logged(configure, tree / "configure.log", cwd=tree):
+            raise Unavailable(f"configuring MPICH's tests failed: {last_line(tree / 'configure.log')}")
+        (tree / "configured").touch()
+    for directory in directories:
+        if (tree / directory / "built").exists():
+            continue
+        say(f"building MPICH's tests: {directory}")
+        # What tests a later MPI than this one does not build: -k, and no word about it here.
+        run_logged(MPICH_MAKE + ["-C", directory], tree / f"{directory}.log", cwd=tree)
+        (tree / directory / "built").touch()
+    return tree
+
+
+def mpich_case(directory, folder, words, options):
+    """A line of a test list: program, number of ranks, then name=value. None: not for us."""
+    values = [word.split("=", 1) for word in words[2:] if "=" in word]
+    known = dict(values)
+    if known.get("mpix") == "true" or any(key == "mpiexecarg" for key, _ in values):
+        return None  # MPICH's own extensions, options of its mpiexec
+    if options.quick and ("xfail" in known or int(words[1]) > QUICK_RANKS
+                          or int(known.get("timeLimit", 0)) > QUICK_SECONDS):
+        return None  # xfail: cancelled sends, mostly, that hang until their time limit
+    arguments = [value for key, value in values if key == "arg"]
+    environment = [value for key, value in values
+                   if key == "env" and not value.startswith("MPIR_")]
+    rule = known.get("resultTest", "")
+    return Case(
+        directory=directory,
+        name=" ".join([str((folder / words[0]).relative_to(folder.parents[0])
+                           if folder.name != directory else words[0])]
+                      + [f"-n {words[1]}"] + environment + arguments),
+        folder=folder, command=(f"./{words[0]}", *arguments), ranks=int(words[1]),
+        # What is known to fail hangs, mostly.
+        limit=20 if "xfail" in known else max(int(known.get("timeLimit", 0)), options.limit),
+        environment=tuple(environment),
+        exit_status="0" if rule == "" else "nonzero",
+        output="" if rule in ("TestStatus", "TestErrFatal") else "^ *No Errors",
+        memory_gb=float(known.get("mem", 0)))
+
+
+def mpich_read(suite, directory, folder, lists, options):
+    for name in lists:
+        if not (folder / name).exists():
+            continue
+        for line in (folder / name).read_text().splitlines():
+            words = line.split("#")[0].split()
+            if not words:
+                continue
+            if (folder / words[0]).is_dir():
+                mpich_read(suite, directory, folder / words[0], lists, options)
+                continue
+            if not os.access(folder / words[0], os.X_OK):
+                if words[0] not in suite.absent:
+                    suite.absent.append(words[0])
+                continue
+            case = mpich_case(directory, folder, words + ["2"] * (len(words) == 1), options)
+            # Lines that differ in MPICH's own settings only are one test here.
+            if case and all(case.name != other.name or case.directory != other.directory
+                            for other in suite.cases):
+                suite.cases.append(case)
+
+
+def mpich(options):
+    directories = options.directories or MPICH_DIRECTORIES
+    for directory in directories:
+        if directory not in MPICH_DIRECTORIES:
+            raise Unavailable(f"there is no {directory}; there are: {' '.join(MPICH_DIRECTORIES)}")
+    with Locked():
+        tree = mpich_build(options.mpicc, directories)
+    suite = Suite(version_of(tree, "mpich"))
+    for directory in directories:
+        lists = ["testlist"] if options.quick else ["testlist", "testlist.dtp"]
+        mpich_read(suite, directory, tree / directory, lists, options)
+    return suite
+
+
+# ---- mpi4py's tests -------------------------------------------------------------------
+
+MPI4PY_RANKS = (1, 2, 4)
+
+
+def mpi4py(options):
+    if options.mpi4py_source:
+        tree = Path(options.mpi4py_source).resolve() / "test"
+        suite = Suite("of " + str(tree.parent))
+    else:
+        with Locked():
+            tree = source_tree("mpi4py", "test", "test")
+        suite = Suite(version_of(tree, "mpi4py"))
+    for ranks in MPI4PY_RANKS:
+        row = f"mpi4py -n {ranks}"
+        if options.directories and row not in options.directories:
+            continue
+        for script in sorted(tree.glob("test_*.py")):
+            suite.cases.append(Case(
+                directory=row, name=script.stem, folder=tree, ranks=ranks,
+                limit=max(options.limit, 120),
+                command=("/usr/bin/python3", "-m", "mpi4py", "runtests.py", "-v", "--no-builddir",
+                         "-i", f"^{script.stem}$"),
+                output="^(OK|.*Ran 0 tests)"))
+    return suite
+
+
+SUITES = {"mpich": mpich, "mpi4py": mpi4py}
