@@ -2,6 +2,7 @@
 #include "arrival.hpp"
 
 #include "communicator.hpp"
+#include "credit.hpp"
 #include "receive_protocol.hpp"
 #include "request.hpp"
 
@@ -12,8 +13,20 @@ std::uint64_t held_key(std::int32_t source, std::uint32_t sequence) {
   return std::uint64_t(static_cast<std::uint32_t>(source)) << 32 | sequence;
 }
 
+// Whose credit a packet uses up while it is here; NULL if memory is not bounded.
+CreditAccount* account_of(const CommunicatorState& state, std::int32_t source) {
+  if (!plugin.credit) [[likely]]
+    return nullptr;
+  return credit_account(ompi_comm_peer_lookup(state.comm, source));
+}
+
+// The packet did not have to be stored.
+[[gnu::noinline]] void consume(const CommunicatorState& state, const Arrival& arrival) {
+  consume(account_of(state, arrival.match().source), charge_of(arrival), starved(arrival));
+}
+
 void hold(CommunicatorState& state, const Arrival& arrival) {
-  StoredArrival* stored = store(arrival);
+  StoredArrival* stored = store(arrival, account_of(state, arrival.match().source));
   if (stored == nullptr) abort_job("no memory for a message that arrived out of order");
   const EagerHeader& header = arrival.match();
   state.held.emplace(held_key(header.source, header.sequence), stored);
@@ -38,7 +51,7 @@ inline ReceiveRequest* match(CommunicatorState& state, const Arrival& arrival,
   tagline_status status = tagline_match_message(state.matcher, envelope, &receive);
   if (status == TAGLINE_MATCHED) return static_cast<ReceiveRequest*>(receive);
   if (status == TAGLINE_NOT_FOUND) {
-    if (stored == nullptr) stored = store(arrival);
+    if (stored == nullptr) stored = store(arrival, account_of(state, header.source));
     if (stored == nullptr) abort_job("no memory for an unexpected message");
     status = tagline_append_message(state.matcher, envelope, stored);
     if (status == TAGLINE_QUEUED) return nullptr;
@@ -90,6 +103,8 @@ void release_held(CommunicatorState& state, std::int32_t source) {
   const bool more = !state.held.empty();
   guard.unlock();
 
+  if (request != nullptr && plugin.credit) [[unlikely]]
+    consume(state, arrival);
   // The BTL's buffer may be reused once the callback returns, and delivery does not need the lock.
   if (request != nullptr && !deliver_plain(*request, arrival)) deliver(*request, arrival);
   if (more) [[unlikely]]
@@ -121,7 +136,7 @@ TAGLINE_BTL_CALLBACK(tagline_on_get) {
   on_first_packet(btl, kGet, TAGLINE_BTL_SEGMENTS(descriptor), descriptor->des_segment_count);
 }
 
-StoredArrival* store(const Arrival& arrival) {
+StoredArrival* store(const Arrival& arrival, CreditAccount* account) {
   auto* stored = reinterpret_cast<StoredArrival*>(opal_free_list_get(&plugin.messages));
   if (stored == nullptr) return nullptr;
   std::size_t bytes = 0;
@@ -136,6 +151,7 @@ StoredArrival* store(const Arrival& arrival) {
   }
   stored->btl = arrival.btl;
   stored->kind = arrival.kind;
+  stored->account = account;
   stored->next = nullptr;
   stored->segment.seg_addr.pval = memory;
   stored->segment.seg_len = bytes;
@@ -147,8 +163,18 @@ StoredArrival* store(const Arrival& arrival) {
 }
 
 void discard(StoredArrival* stored) {
+  CreditAccount* account = stored->account;
+  std::uint64_t charge = 0;
+  bool without = false;
+  if (account != nullptr) [[unlikely]] {
+    charge = charge_of(stored->view());
+    without = starved(stored->view());
+  }
   if (stored->segment.seg_addr.pval != stored + 1) std::free(stored->segment.seg_addr.pval);
   opal_free_list_return(&plugin.messages, &stored->item);
+  // Only now there is room for what the sender sends next.
+  if (account != nullptr) [[unlikely]]
+    consume(account, charge, without);
 }
 
 std::size_t stored_arrival_bytes() {

@@ -9,6 +9,8 @@
 
 namespace tagline::pml {
 
+struct CreditAccount;
+
 // A view; it dies with the BTL callback or with the StoredArrival it was made from.
 struct Arrival {
   mca_btl_base_module_t* btl;              // brought the packet
@@ -52,14 +54,16 @@ struct StoredArrival {
   opal_free_list_item_t item;  // first: the free list's link
   mca_btl_base_module_t* btl;
   WireTag kind;
+  CreditAccount* account;          // whose credit it uses up; or NULL
   mca_btl_base_segment_t segment;  // header and payload in one piece
   StoredArrival* next;             // used by whoever holds it
 
   Arrival view() const { return {btl, kind, &segment, 1}; }
 };
 
-// NULL when memory is exhausted. Threads: any.
-StoredArrival* store(const Arrival& arrival);
+// Keeps a copy until discard(), and as long the credit that the sender has spent on it. NULL when
+// memory is exhausted. Threads: any.
+StoredArrival* store(const Arrival& arrival, CreditAccount* account);
 void discard(StoredArrival* stored);
 
 // Bytes a free list element needs for parameters.unexpected_inline.

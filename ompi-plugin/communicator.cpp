@@ -3,6 +3,8 @@
 
 #include <new>
 
+#include "credit.hpp"
+
 namespace tagline::pml {
 namespace {
 
@@ -91,6 +93,7 @@ int tagline_add_comm(ompi_communicator_t* comm) {
   if (tagline_context_id(comm) > module.pml_max_contextid) return OMPI_ERR_OUT_OF_RESOURCE;
   auto* state = new (std::nothrow) CommunicatorState;
   if (state == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
+  state->comm = comm;
   state->context_id = tagline_context_id(comm);
   const tagline_status status = create_matcher(&state->matcher);
   if (status != TAGLINE_OK || !state->peers.resize(ompi_group_size(comm->c_remote_group))) {
@@ -99,6 +102,7 @@ int tagline_add_comm(ompi_communicator_t* comm) {
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
 
+  if (comm == &ompi_mpi_comm_world.comm) share_credit(ompi_group_size(comm->c_remote_group));
   ompi_comm_assert_subscribe(comm, OMPI_COMM_ASSERT_NO_ANY_SOURCE);
   ompi_comm_assert_subscribe(comm, OMPI_COMM_ASSERT_ALLOW_OVERTAKE);
 
@@ -148,7 +152,8 @@ bool keep_early(const Arrival& arrival) {
   Guard guard(early_lock);
   ompi_communicator_t* comm = tagline_find_communicator(arrival.match().context & ~kUnordered);
   if (comm != nullptr && state_of(comm) != nullptr) return false;
-  StoredArrival* stored = store(arrival);
+  // Nobody can tell yet who sent it; when its turn comes it is charged like a new one.
+  StoredArrival* stored = store(arrival, nullptr);
   if (stored == nullptr) abort_job("no memory for a message of a communicator yet to be created");
   *early_end = stored;
   early_end = &stored->next;

@@ -52,6 +52,7 @@ class PeerTable {
 };
 
 struct CommunicatorState {
+  ompi_communicator_t* comm = nullptr;
   tagline_matcher* matcher = nullptr;
   std::uint32_t context_id = 0;
   PeerTable peers;

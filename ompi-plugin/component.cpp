@@ -5,6 +5,7 @@
 
 #include "arrival.hpp"
 #include "communicator.hpp"
+#include "credit.hpp"
 #include "module.hpp"
 #include "pending.hpp"
 #include "plugin.hpp"
@@ -126,6 +127,7 @@ int register_callbacks() {
       {kGet, tagline_on_get},           {kAcknowledge, tagline_on_acknowledge},
       {kFragment, tagline_on_fragment}, {kPut, tagline_on_put},
       {kGetDone, tagline_on_get_done},  {kPutDone, tagline_on_put_done},
+      {kCredit, tagline_on_credit},
   };
   for (const auto& entry : callbacks) {
     const int status = mca_bml.bml_register(entry.tag, entry.callback, nullptr);
@@ -189,6 +191,7 @@ extern "C" int tagline_add_procs(ompi_proc_t** procs, std::size_t count) {
 }
 
 extern "C" int tagline_del_procs(ompi_proc_t** procs, std::size_t count) {
+  for (std::size_t i = 0; plugin.credit && i < count; ++i) close_credit_account(procs[i]);
   return mca_bml.bml_del_procs(count, procs);
 }
 
@@ -230,6 +233,12 @@ extern "C" int tagline_component_register(void) {
                 "Bytes, header included, up to which an unexpected message is stored in its list "
                 "element; longer ones are allocated one by one",
                 MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.unexpected_inline);
+  add_parameter("unexpected_limit",
+                "Bytes of memory per process for unexpected messages, suffixes k, m and g allowed "
+                "(0: no limit). At the limit only headers of further messages are stored, and "
+                "their senders wait for the receive as those of large messages do. All processes "
+                "must have the same limit",
+                MCA_BASE_VAR_TYPE_SIZE_T, &parameters.unexpected_limit);
   return OMPI_SUCCESS;
 }
 
@@ -252,6 +261,7 @@ extern "C" mca_pml_base_module_t* tagline_component_init(int* priority, bool pro
   *priority = plugin.parameters.priority;
   if (plugin.parameters.send_pipeline_depth == 0) plugin.parameters.send_pipeline_depth = 1;
   if (plugin.parameters.receive_pipeline_depth == 0) plugin.parameters.receive_pipeline_depth = 1;
+  open_credit();
   if (!matcher_fits()) return nullptr;
   if (mca_bml_base_init(progress_threads, mpi_threads) != OMPI_SUCCESS) return nullptr;
   mca_btl_base_selected_module_t* selected;
@@ -272,6 +282,7 @@ extern "C" int tagline_component_finalize(void) {
   const int status = mca_bml.bml_finalize();
   discard_pending();
   discard_early();
+  close_credit();
   return_blocking_send_request();
   return_blocking_receive_request();
   OBJ_DESTRUCT(&plugin.transfers);

@@ -2,6 +2,8 @@
 #include "pending.hpp"
 
 #include <new>
+#include <unordered_map>
+#include <utility>
 
 #include "plugin.hpp"
 
@@ -18,40 +20,57 @@ struct ControlPacket {
   unsigned char header[kLargestHeader + MCA_BTL_REG_HANDLE_MAX_SIZE];
 };
 
-std::mutex queue_lock;
-Pending* queue_first = nullptr;
-Pending** queue_end = &queue_first;
+struct Queue {
+  Pending* first = nullptr;
+  Pending* last = nullptr;
+
+  void append(Pending* pending) {
+    pending->next = nullptr;
+    (first == nullptr ? first : last->next) = pending;
+    last = pending;
+  }
+};
+
+std::mutex queues_lock;
+std::unordered_map<const mca_bml_base_endpoint_t*, Queue> queues;  // none is empty
+unsigned rounds = 0;  // threads in retry_all, each with the queues it found
 bool registered = false;
 
-void append(Pending* pending) {
-  pending->next = nullptr;
-  *queue_end = pending;
-  queue_end = &pending->next;
+// Tries until something finds no resources; that and the rest are left. Returns how many went.
+int retry(Queue& queue) {
+  int done = 0;
+  while (queue.first != nullptr) {
+    Pending* pending = queue.first;
+    Pending* next = pending->next;  // after success the owner may be gone
+    if (!pending->retry(pending->owner)) break;
+    queue.first = next;
+    ++done;
+  }
+  return done;
 }
 
 // Open MPI calls it only while something waits.
 int retry_all() {
-  Pending* waiting = nullptr;
+  decltype(queues) waiting;
   {
-    Guard guard(queue_lock);
-    waiting = queue_first;
-    queue_first = nullptr;
-    queue_end = &queue_first;
+    Guard guard(queues_lock);
+    waiting.swap(queues);
+    ++rounds;
   }
   int done = 0;
-  while (waiting != nullptr) {
-    Pending* pending = waiting;
-    waiting = pending->next;
-    // After success the owner may be gone.
-    if (pending->retry(pending->owner)) {
-      ++done;
-    } else {
-      Guard guard(queue_lock);
-      append(pending);
-    }
+  for (auto& [endpoint, queue] : waiting) done += retry(queue);
+
+  Guard guard(queues_lock);
+  --rounds;
+  for (auto& [endpoint, queue] : waiting) {
+    if (queue.first == nullptr) continue;
+    // What was queued meanwhile comes behind.
+    const Queue newer = std::exchange(queues[endpoint], queue);
+    if (newer.first == nullptr) continue;
+    queue.last->next = newer.first;
+    queues[endpoint].last = newer.last;
   }
-  Guard guard(queue_lock);
-  if (queue_first == nullptr && registered) {
+  if (queues.empty() && rounds == 0 && registered) {
     opal_progress_unregister(retry_all);
     registered = false;
   }
@@ -84,11 +103,12 @@ bool retry_control(void* owner) {
 
 }  // namespace
 
-void retry_later(Pending& pending, bool (*retry)(void*), void* owner) {
+void retry_later(Pending& pending, const mca_bml_base_endpoint_t* endpoint, bool (*retry)(void*),
+                 void* owner) {
   pending.retry = retry;
   pending.owner = owner;
-  Guard guard(queue_lock);
-  append(&pending);
+  Guard guard(queues_lock);
+  queues[endpoint].append(&pending);
   if (!registered) {
     opal_progress_register(retry_all);
     registered = true;
@@ -129,19 +149,21 @@ void send_control(mca_bml_base_endpoint_t* endpoint, mca_bml_base_btl_t* link, W
   packet->tag = tag;
   packet->bytes = bytes;
   std::memcpy(packet->header, header, bytes);
-  retry_later(packet->pending, retry_control, packet);
+  retry_later(packet->pending, endpoint, retry_control, packet);
 }
 
 void discard_pending() {
   if (registered) opal_progress_unregister(retry_all);
   registered = false;
   // Requests belong to Open MPI's free lists; only packets are ours.
-  while (queue_first != nullptr) {
-    Pending* pending = queue_first;
-    queue_first = pending->next;
-    if (pending->retry == retry_control) delete static_cast<ControlPacket*>(pending->owner);
+  for (auto& [endpoint, queue] : queues) {
+    while (queue.first != nullptr) {
+      Pending* pending = queue.first;
+      queue.first = pending->next;
+      if (pending->retry == retry_control) delete static_cast<ControlPacket*>(pending->owner);
+    }
   }
-  queue_end = &queue_first;
+  queues.clear();
 }
 
 }  // namespace tagline::pml

@@ -16,8 +16,10 @@ struct Pending {
   void* owner = nullptr;
 };
 
-// Threads: any. Retries start in the order queued; none is lost.
-void retry_later(Pending& pending, bool (*retry)(void*), void* owner);
+// Threads: any. What waits for one peer is tried in the order queued, and the first that still finds
+// no resources ends the round for this peer: a million waiting messages cost no more than one.
+void retry_later(Pending& pending, const mca_bml_base_endpoint_t* endpoint, bool (*retry)(void*),
+                 void* owner);
 
 // Sends a header without payload; never fails, it waits in the queue if it must.
 //

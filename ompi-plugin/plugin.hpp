@@ -22,12 +22,14 @@ struct Parameters {
   unsigned receive_pipeline_depth = 4;
   unsigned unexpected_inline = 128;
   unsigned send_inline_limit = 4096;
+  std::size_t unexpected_limit = 0;
 };
 
 struct Plugin {
   Parameters parameters;
   bool enabled = false;        // this component won the selection
   bool threads = false;        // several threads may be inside the component at once
+  bool credit = false;         // memory for unexpected messages is bounded, see credit.hpp
   opal_free_list_t messages;   // UnexpectedMessage
   opal_free_list_t transfers;  // RemoteTransfer
 };

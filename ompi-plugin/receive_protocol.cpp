@@ -140,7 +140,9 @@ bool start_gets(ReceiveRequest& request, const Arrival& arrival) {
     transfer->counted = transfer->length + (offset + transfer->length == wanted ? cut_off : 0);
     std::memcpy(transfer->remote_handle, &header + 1, btl->btl_registration_handle_size);
     add_fetch(request.references, 1);
-    if (!try_get(transfer)) retry_later(transfer->pending, retry_get, transfer);
+    if (!try_get(transfer)) {
+      retry_later(transfer->pending, request.endpoint, retry_get, transfer);
+    }
   }
   return true;
 }
@@ -154,7 +156,9 @@ bool retry_schedule(void* owner) { return schedule(*static_cast<ReceiveRequest*>
 void request_schedule(ReceiveRequest& request) {
   if (add_fetch(request.schedule_tokens, 1) != 1) return;
   add_fetch(request.references, 1);
-  if (!schedule(request)) retry_later(request.pending, retry_schedule, &request);
+  if (!schedule(request)) {
+    retry_later(request.pending, request.endpoint, retry_schedule, &request);
+  }
 }
 
 // Asks for one piece over one link. False: no resources.

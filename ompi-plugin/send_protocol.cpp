@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "communicator.hpp"
+#include "credit.hpp"
 
 namespace tagline::pml {
 namespace {
@@ -80,6 +81,15 @@ int dispatch(mca_bml_base_btl_t* link, mca_btl_base_descriptor_t* descriptor, Wi
   return status;
 }
 
+// Credit for a packet with so much payload. Always there if memory is not bounded.
+bool spend_for(mca_bml_base_endpoint_t* endpoint, std::size_t payload) {
+  return !plugin.credit || spend(credit_account(endpoint->btl_proc), charge_of(payload));
+}
+
+void refund_for(mca_bml_base_endpoint_t* endpoint, std::uint64_t charge) {
+  if (plugin.credit && charge != 0) refund(credit_account(endpoint->btl_proc), charge);
+}
+
 int start_eager(SendRequest& request, mca_bml_base_btl_t* link) {
   std::size_t bytes = request.layout.bytes;
   const EagerHeader header = match_header(request);
@@ -96,14 +106,21 @@ int start_eager(SendRequest& request, mca_bml_base_btl_t* link) {
   return OMPI_SUCCESS;
 }
 
-// Announces a message with its first `bytes` bytes.
+// Announces a message with its first `bytes` bytes, on which credit has been spent.
 int start_rendezvous(SendRequest& request, mca_bml_base_btl_t* link, std::size_t bytes,
                      std::uint64_t flags) {
+  const std::uint64_t spent = bytes != 0 ? charge_of(bytes) : 0;
   RendezvousHeader header = {match_header(request), request.layout.bytes,
                              reinterpret_cast<std::uintptr_t>(&request), flags};
   mca_btl_base_descriptor_t* descriptor =
       describe(link, request, sizeof(header), bytes, kFirstPacketFlags | MCA_BTL_DES_FLAGS_SIGNAL);
-  if (descriptor == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
+  if (descriptor == nullptr) {
+    refund_for(request.endpoint, spent);
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  }
+  // The receiver counts what comes.
+  const std::uint64_t needed = bytes != 0 ? charge_of(bytes) : 0;
+  refund_for(request.endpoint, spent - needed);
   std::memcpy(descriptor->des_segments[0].seg_addr.pval, &header, sizeof(header));
   descriptor->des_cbfunc = on_rendezvous_sent;
   descriptor->des_cbdata = &request;
@@ -111,7 +128,10 @@ int start_rendezvous(SendRequest& request, mca_bml_base_btl_t* link, std::size_t
   // is any data, the last byte has been delivered.
   request.references = request.layout.bytes == 0 ? 2 : 3;
   const int status = dispatch(link, descriptor, kRendezvous);
-  if (status < 0) return OMPI_ERR_OUT_OF_RESOURCE;
+  if (status < 0) {
+    refund_for(request.endpoint, needed);
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  }
   if (status == 1) {
     account(request, bytes);
     release(request);
@@ -148,7 +168,10 @@ int start_on(SendRequest& request, mca_bml_base_btl_t* link) {
   request.bytes_left = bytes;
   if (request.base.req_send_mode != MCA_PML_BASE_SEND_SYNCHRONOUS &&
       bytes + sizeof(EagerHeader) <= btl->btl_eager_limit) {
-    return start_eager(request, link);
+    if (!spend_for(request.endpoint, bytes)) return start_rendezvous(request, link, 0, kStarved);
+    const int status = start_eager(request, link);
+    if (status != OMPI_SUCCESS) refund_for(request.endpoint, charge_of(bytes));
+    return status;
   }
   const std::size_t room = btl->btl_eager_limit - sizeof(RendezvousHeader);
   if (bytes > room && request.layout.contiguous) {
@@ -160,9 +183,13 @@ int start_on(SendRequest& request, mca_bml_base_btl_t* link) {
       return start_rendezvous(request, link, 0, kContiguous);
     }
   }
-  const std::size_t first = std::min({bytes, room, btl->btl_rndv_eager_limit});
-  return start_rendezvous(request, link, first,
-                          request.layout.contiguous ? std::uint64_t{kContiguous} : 0);
+  std::size_t first = std::min({bytes, room, btl->btl_rndv_eager_limit});
+  std::uint64_t flags = request.layout.contiguous ? std::uint64_t{kContiguous} : 0;
+  if (first != 0 && !spend_for(request.endpoint, first)) {
+    first = 0;
+    flags |= kStarved;
+  }
+  return start_rendezvous(request, link, first, flags);
 }
 
 // OMPI_ERR_OUT_OF_RESOURCE if no link takes it.
@@ -188,7 +215,7 @@ int start(SendRequest& request) {
   request.next_link = 0;
   request.receive_request = 0;
   if (start_on_any(request) == OMPI_ERR_OUT_OF_RESOURCE) {
-    retry_later(request.pending, retry_start, &request);
+    retry_later(request.pending, request.endpoint, retry_start, &request);
   }
   return OMPI_SUCCESS;
 }
@@ -201,6 +228,7 @@ bool send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& header, c
       sizeof(header) + layout.bytes > btl->btl_eager_limit) {
     return false;
   }
+  if (!spend_for(endpoint, layout.bytes)) return false;
   opal_convertor_t convertor;
   // Only what the convertor's users read: it has no reference count and owns nothing.
   convertor.stack_size = DT_STATIC_STACK_SIZE;
@@ -232,6 +260,7 @@ bool send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& header, c
                                     const_cast<EagerHeader*>(&header), sizeof(header), layout.bytes,
                                     MCA_BTL_NO_ORDER, kFirstPacketFlags, kEager, nullptr);
   if (!layout.contiguous) opal_convertor_cleanup(&convertor);
+  if (status != OMPI_SUCCESS) refund_for(endpoint, charge_of(layout.bytes));
   return status == OMPI_SUCCESS;
 }
 

@@ -36,7 +36,9 @@ void advance_first_range(SendRequest& request, std::size_t bytes) {
 void request_schedule(SendRequest& request) {
   if (add_fetch(request.schedule_tokens, 1) != 1) return;
   add_fetch(request.references, 1);
-  if (!schedule(request)) retry_later(request.pending, retry_schedule, &request);
+  if (!schedule(request)) {
+    retry_later(request.pending, request.endpoint, retry_schedule, &request);
+  }
 }
 
 void fragment_delivered(SendRequest& request, std::size_t bytes) {
@@ -220,7 +222,9 @@ TAGLINE_BTL_CALLBACK(tagline_on_put) {
   transfer->peer_transfer = header.transfer;
   std::memcpy(transfer->remote_handle, packet + sizeof(header), btl->btl_registration_handle_size);
   add_fetch(request.references, 1);
-  if (!try_put(transfer)) retry_later(transfer->pending, retry_put, transfer);
+  if (!try_put(transfer)) {
+    retry_later(transfer->pending, request.endpoint, retry_put, transfer);
+  }
   if ((header.flags & kFirstReply) != 0) release(request);
 }
 

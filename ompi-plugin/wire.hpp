@@ -8,6 +8,7 @@
 //   Acknowledge  receiver to sender: send this range as Fragments
 //   Fragment     one piece of a range
 //   Put          receiver to sender: write this range into my memory, answer with PutDone
+//   Credit       receiver to sender, about all its messages: see credit.hpp
 //
 // Addresses of requests travel as opaque 64-bit numbers and come back unchanged.
 #pragma once
@@ -28,6 +29,7 @@ enum WireTag : mca_btl_base_tag_t {
   kPut,
   kGetDone,
   kPutDone,
+  kCredit,
 };
 
 // Set in EagerHeader::context when the sender's communicator permits overtaking: the message has
@@ -44,6 +46,7 @@ static_assert(sizeof(EagerHeader) == 16, "with 8 bytes of payload it fills half 
 
 enum RendezvousFlags : std::uint64_t {
   kContiguous = 1,  // the sender's data is one piece of memory, so Put is possible
+  kStarved = 2,     // for want of credit the sender has left out payload
 };
 
 struct RendezvousHeader {
@@ -90,6 +93,11 @@ struct PutHeader {
 struct DoneHeader {
   std::uint64_t cookie;  // GetDone: the send request; PutDone: the transfer
   std::uint64_t bytes;   // PutDone: 0 tells that the range comes as Fragments instead
+};
+
+struct CreditHeader {
+  std::uint64_t process;  // whose receiver speaks: job and rank
+  std::uint64_t allowed;  // bytes of charges that the sender may have spent in all
 };
 
 // A BTL whose eager limit cannot carry every header is of no use to the component.
