@@ -26,5 +26,6 @@ void end_progress();
 
 void add_depth(CLI::App& app, Context& context);
 void add_engine(CLI::App& app, Context& context);
+void add_pml(CLI::App& app, Context& context);
 
 }  // namespace bench

@@ -8,10 +8,13 @@
 //   posted      receives for the same peer with other tags
 //   unexpected  messages with other tags that nobody receives
 //   any_source  ANY_SOURCE receives with other tags
+//   any_tag     ANY_TAG receives for another source; what is timed asks for any tag, too
+//   mixed       `depth` receives, of these three kinds in turn, and `depth` unexpected
+//               messages
 //   random      nothing more: `depth` receives, whose messages come in random order
 //
 // What is timed
-//   posted, any_source: half a round trip of Send and Recv. As in the ping-pongs
+//   posted, any_source, any_tag, mixed: half a round trip of Send and Recv. As in the ping-pongs
 //     of the literature the round trip holds one search of the queue, so the
 //     figure holds half of one, and ratios between libraries err on the low side.
 //     With --queue-on both rank 0 holds a queue too, and half a hot round trip holds
@@ -29,38 +32,27 @@
 //
 // Every byte received is compared with the one that was sent. Rank 0 prints one
 // JSON object per point on stdout, samples in the order taken.
-#define OMPI_SKIP_MPICXX 1
-#define MPICH_SKIP_MPICXX 1
-#include <fcntl.h>
-#include <mpi.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
-#include <new>
 #include <numeric>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "pair.hpp"
+
 namespace {
+
+using bench::now_us;
 
 constexpr int kMeasuredTag = 1;
 constexpr int kFenceTag = 2;
-constexpr int kNeverTag = 3;
 constexpr int kAheadTag = 1000;  // + index of the entry
-constexpr std::size_t kLine = 64;
-constexpr std::size_t kSmallestSweep = std::size_t{48} << 20;
 
 struct Options {
-  std::vector<std::string> cases{"posted", "unexpected", "any_source", "random"};
+  std::vector<std::string> cases{"posted",  "unexpected", "any_source",
+                                 "any_tag", "mixed",      "random"};
   std::vector<std::string> caches{"hot", "cold"};
   std::vector<int> depths{0, 1, 16, 64, 256, 1024, 4096, 16384};
   double budget_ms = 40;
@@ -70,42 +62,9 @@ struct Options {
   bool bandwidth = true;
 };
 
-// Counters that the ranks hand each other outside MPI, each on a line of its own.
-struct Shared {
-  struct alignas(kLine) {
-    std::atomic<std::uint64_t> count;               // messages whose Send has returned
-  } sent[2];                                        // by sender
-  alignas(kLine) std::atomic<std::uint64_t> ready;  // turns for which rank 1 is ready
-};
-
-[[noreturn]] void fail(const std::string& message) {
-  std::fprintf(stderr, "depth: %s\n", message.c_str());
-  MPI_Abort(MPI_COMM_WORLD, 1);
-  std::abort();
-}
-
-// From sysfs: what sysconf() says on a virtual machine may be the whole host's.
-std::size_t last_level_cache_bytes() {
-  std::size_t largest = 0;
-  for (int index = 0; index < 8; ++index) {
-    std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) +
-                       "/size");
-    std::size_t kib = 0;
-    if (file >> kib) largest = std::max(largest, kib << 10);
-  }
-  return largest;
-}
-
-double now_us() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) * 1e-3;
-}
-
-class Bench {
+class Bench : private bench::Pair {
  public:
-  explicit Bench(const Options& options);
-  ~Bench();
+  explicit Bench(const Options& options) : Pair("depth"), options_(options) {}
   void run();
 
  private:
@@ -114,7 +73,13 @@ class Bench {
   void bandwidth();
 
   bool holds_queue(int rank, const std::string& which, const std::string& cache) const;
-  void send_ahead(std::size_t index);
+  struct Entries {
+    std::size_t posted;
+    std::size_t all;
+  };
+  static Entries entries_of(const std::string& which, int depth);
+  static bool from_myself(const std::string& which, std::size_t index);
+  void send_ahead(std::size_t index, int to);
   void fill(const std::string& which, const std::string& cache, int depth);
   void drain(const std::string& which, const std::string& cache, int depth);
 
@@ -126,26 +91,7 @@ class Bench {
   void send();
   void receive();
   void send_and_tell();
-  void wait_until_queued();
 
-  // Rank 0 stands still, outside MPI, until rank 1 has prepared a turn.
-  void next_turn() {
-    ++turn_;
-    if (rank_ == 1) {
-      shared_->ready.store(turn_, std::memory_order_release);
-    } else {
-      while (shared_->ready.load(std::memory_order_acquire) < turn_) {
-      }
-    }
-  }
-  void barrier() { MPI_Barrier(control_); }
-  int decide_on_rank_0(int value) {
-    MPI_Bcast(&value, 1, MPI_INT, 0, control_);
-    return value;
-  }
-  bool decide_on_rank_1(bool value);
-  std::vector<double> take_from_rank_1(std::vector<double> values);
-  void sweep();
   void expect(std::uint8_t got, std::uint8_t wanted) const {
     if (got != wanted) [[unlikely]] {
       fail("wrong data: received " + std::to_string(got) + ", sent " + std::to_string(wanted));
@@ -154,89 +100,14 @@ class Bench {
   static std::uint8_t content(std::size_t index) {
     return static_cast<std::uint8_t>(index * 131 + 7);
   }
-  void print(const char* measure, const std::string& which, const std::string& cache, int depth,
-             int bytes, const char* unit, const std::vector<double>& samples) const;
 
   const Options& options_;
-  int rank_ = 0;
-  int peer_ = 0;
-  MPI_Comm comm_ = MPI_COMM_WORLD;
-  MPI_Comm control_ = MPI_COMM_NULL;  // keeps agreements and barriers off the measured queues
-  Shared* shared_ = nullptr;
-  std::uint64_t told_ = 0;  // messages of send_and_tell() so far
-  std::uint64_t late_ = 0;  // messages of wait_until_queued() so far
-  std::uint64_t turn_ = 0;
+  int measured_receive_ = kMeasuredTag;  // tag that the timed receives ask for
   std::uint8_t next_out_ = 1;
   std::uint8_t next_in_ = 1;
-  MPI_Request never_ = MPI_REQUEST_NULL;  // testing it makes progress and matches nothing
-  std::uint8_t never_buffer_ = 0;
   std::vector<MPI_Request> requests_;
   std::vector<std::uint8_t> ahead_;
-  std::vector<char> sweep_buffer_;
 };
-
-Bench::Bench(const Options& options) : options_(options) {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-  if (size != 2) fail("needs exactly 2 ranks, has " + std::to_string(size));
-  peer_ = 1 - rank_;
-  MPI_Comm_dup(MPI_COMM_WORLD, &control_);
-
-  MPI_Comm node;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  int on_node = 0;
-  MPI_Comm_size(node, &on_node);
-  MPI_Comm_free(&node);
-  if (on_node != 2) fail("both ranks must run on one node");
-
-  char name[64];
-  std::snprintf(name, sizeof name, "/tagline-depth-%ld", static_cast<long>(getpid()));
-  MPI_Bcast(name, sizeof name, MPI_CHAR, 0, control_);
-  int file = -1;
-  if (rank_ == 0) {
-    file = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
-    if (file < 0 || ftruncate(file, sizeof(Shared)) != 0) fail("no shared memory (/dev/shm)");
-  }
-  barrier();
-  if (rank_ == 1) file = shm_open(name, O_RDWR, 0600);
-  void* memory = file < 0
-                     ? MAP_FAILED
-                     : mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (memory == MAP_FAILED) fail("cannot map shared memory");
-  shared_ = static_cast<Shared*>(memory);  // zero-filled, which is what every counter starts from
-  barrier();
-  close(file);
-  if (rank_ == 0) shm_unlink(name);
-
-  sweep_buffer_.resize(std::max(kSmallestSweep, last_level_cache_bytes() * 3 / 2));
-  MPI_Irecv(&never_buffer_, 1, MPI_BYTE, 0, kNeverTag, MPI_COMM_SELF, &never_);
-}
-
-Bench::~Bench() {
-  MPI_Send(&never_buffer_, 1, MPI_BYTE, 0, kNeverTag, MPI_COMM_SELF);
-  MPI_Wait(&never_, MPI_STATUS_IGNORE);
-  munmap(shared_, sizeof(Shared));
-  MPI_Comm_free(&control_);
-}
-
-void Bench::sweep() {
-  volatile char* const line = sweep_buffer_.data();
-  for (std::size_t i = 0; i < sweep_buffer_.size(); i += kLine) line[i] = line[i] + 1;
-}
-
-void Bench::print(const char* measure, const std::string& which, const std::string& cache,
-                  int depth, int bytes, const char* unit,
-                  const std::vector<double>& samples) const {
-  if (rank_ != 0) return;
-  std::printf(R"({"measure":"%s","case":"%s","cache":"%s","depth":%d,"message_bytes":%d,"%s":[)",
-              measure, which.c_str(), cache.c_str(), depth, bytes, unit);
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    std::printf("%s%.5g", i == 0 ? "" : ",", samples[i]);
-  }
-  std::printf("]}\n");
-  std::fflush(stdout);
-}
 
 // ---- the queue ahead of the match --------------------------------------
 
@@ -244,13 +115,27 @@ bool Bench::holds_queue(int rank, const std::string& which, const std::string& c
   return rank == 1 || (options_.both_hold && cache == "hot" && which != "random");
 }
 
-void Bench::fill(const std::string& which, const std::string& cache, int depth) {
+// Entries [0, posted) are receives, [posted, all) are unexpected messages.
+Bench::Entries Bench::entries_of(const std::string& which, int depth) {
   const auto n = static_cast<std::size_t>(depth);
-  requests_.assign(n, MPI_REQUEST_NULL);
-  ahead_.assign(n, 0);
-  if (which == "unexpected") {
+  if (which == "unexpected") return {0, n};
+  return {n, which == "mixed" ? 2 * n : n};
+}
+
+// An ANY_TAG receive for the peer would take what is timed, so it asks for messages
+// from its own rank.
+bool Bench::from_myself(const std::string& which, std::size_t index) {
+  return which == "any_tag" || (which == "mixed" && index % 3 == 2);
+}
+
+void Bench::fill(const std::string& which, const std::string& cache, int depth) {
+  const Entries entries = entries_of(which, depth);
+  measured_receive_ = which == "any_tag" ? MPI_ANY_TAG : kMeasuredTag;
+  requests_.assign(entries.posted, MPI_REQUEST_NULL);
+  ahead_.assign(entries.all, 0);
+  if (entries.all != entries.posted) {
     if (holds_queue(peer_, which, cache)) {
-      for (std::size_t i = 0; i < n; ++i) send_ahead(i);
+      for (std::size_t i = entries.posted; i < entries.all; ++i) send_ahead(i, peer_);
       const std::uint8_t fence = 0;
       MPI_Send(&fence, 1, MPI_BYTE, peer_, kFenceTag, comm_);
     }
@@ -259,37 +144,41 @@ void Bench::fill(const std::string& which, const std::string& cache, int depth) 
       std::uint8_t fence = 0;
       MPI_Recv(&fence, 1, MPI_BYTE, peer_, kFenceTag, comm_, MPI_STATUS_IGNORE);
     }
-  } else if (holds_queue(rank_, which, cache)) {
-    const int source = which == "any_source" ? MPI_ANY_SOURCE : peer_;
-    for (std::size_t i = 0; i < n; ++i) {
-      MPI_Irecv(&ahead_[i], 1, MPI_BYTE, source, kAheadTag + static_cast<int>(i), comm_,
-                &requests_[i]);
+  }
+  if (holds_queue(rank_, which, cache)) {
+    for (std::size_t i = 0; i < entries.posted; ++i) {
+      const bool mine = from_myself(which, i);
+      const bool any = which == "any_source" || (which == "mixed" && i % 3 == 1);
+      MPI_Irecv(&ahead_[i], 1, MPI_BYTE,
+                mine  ? rank_
+                : any ? MPI_ANY_SOURCE
+                      : peer_,
+                mine ? MPI_ANY_TAG : kAheadTag + static_cast<int>(i), comm_, &requests_[i]);
     }
   }
   barrier();
 }
 
 void Bench::drain(const std::string& which, const std::string& cache, int depth) {
-  if (which != "unexpected" && holds_queue(peer_, which, cache)) {
-    for (int i = 0; i < depth; ++i) send_ahead(static_cast<std::size_t>(i));
+  const Entries entries = entries_of(which, depth);
+  for (std::size_t i = 0; i < entries.posted; ++i) {
+    const int holder = from_myself(which, i) ? rank_ : peer_;
+    if (holds_queue(holder, which, cache)) send_ahead(i, holder);
   }
   if (holds_queue(rank_, which, cache)) {
-    if (which == "unexpected") {
-      for (int i = 0; i < depth; ++i) {
-        MPI_Recv(&ahead_[static_cast<std::size_t>(i)], 1, MPI_BYTE, peer_, kAheadTag + i, comm_,
-                 MPI_STATUS_IGNORE);
-      }
-    } else {
-      MPI_Waitall(depth, requests_.data(), MPI_STATUSES_IGNORE);
+    for (std::size_t i = entries.posted; i < entries.all; ++i) {
+      MPI_Recv(&ahead_[i], 1, MPI_BYTE, peer_, kAheadTag + static_cast<int>(i), comm_,
+               MPI_STATUS_IGNORE);
     }
+    MPI_Waitall(static_cast<int>(entries.posted), requests_.data(), MPI_STATUSES_IGNORE);
     for (std::size_t i = 0; i < ahead_.size(); ++i) expect(ahead_[i], content(i));
   }
   barrier();
 }
 
-void Bench::send_ahead(std::size_t index) {
+void Bench::send_ahead(std::size_t index, int to) {
   const std::uint8_t byte = content(index);
-  MPI_Send(&byte, 1, MPI_BYTE, peer_, kAheadTag + static_cast<int>(index), comm_);
+  MPI_Send(&byte, 1, MPI_BYTE, to, kAheadTag + static_cast<int>(index), comm_);
 }
 
 // ---- the measured message ----------------------------------------------
@@ -301,24 +190,13 @@ void Bench::send() {
 
 void Bench::receive() {
   std::uint8_t in = 0;
-  MPI_Recv(&in, 1, MPI_BYTE, peer_, kMeasuredTag, comm_, MPI_STATUS_IGNORE);
+  MPI_Recv(&in, 1, MPI_BYTE, peer_, measured_receive_, comm_, MPI_STATUS_IGNORE);
   expect(in, next_in_++);
 }
 
 void Bench::send_and_tell() {
   send();
-  // release: pairs with the acquire in wait_until_queued(); the message is on its way
-  shared_->sent[rank_].count.store(++told_, std::memory_order_release);
-}
-
-void Bench::wait_until_queued() {
-  ++late_;
-  int flag = 0;
-  while (shared_->sent[peer_].count.load(std::memory_order_acquire) < late_) {
-    MPI_Test(&never_, &flag, MPI_STATUS_IGNORE);
-  }
-  // The message may have landed after the last progress: this one queues it.
-  MPI_Test(&never_, &flag, MPI_STATUS_IGNORE);
+  tell_sent();
 }
 
 // ---- hot ---------------------------------------------------------------
@@ -389,7 +267,7 @@ double Bench::cold_trip(const std::string& which) {
     // Posted before the sweep, or the posting would warm the end of the queue.
     std::uint8_t in = 0;
     MPI_Request request;
-    MPI_Irecv(&in, 1, MPI_BYTE, peer_, kMeasuredTag, comm_, &request);
+    MPI_Irecv(&in, 1, MPI_BYTE, peer_, measured_receive_, comm_, &request);
     sweep();
     next_turn();
     MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -401,6 +279,7 @@ double Bench::cold_trip(const std::string& which) {
 
 void Bench::latency(const std::string& which, const std::string& cache, int depth) {
   fill(which, cache, depth);
+  note_placement();
   std::vector<double> samples;
   if (cache == "cold") {
     cold_trip(which);  // touches code and buffers for the first time
@@ -423,6 +302,7 @@ void Bench::random_order(const std::string& cache, int depth) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::mt19937 random(12345);  // the same order on both ranks
   std::vector<double> samples;
+  note_placement();
   const double begin = now_us();
   for (bool more = true; more;) {
     std::shuffle(order.begin(), order.end(), random);
@@ -433,7 +313,7 @@ void Bench::random_order(const std::string& cache, int depth) {
       if (rank_ == 0) {
         next_turn();
         const double start = now_us();
-        send_ahead(order[k]);
+        send_ahead(order[k], peer_);
         receive();
         samples.push_back((now_us() - start) / 2);
       } else {
@@ -446,7 +326,7 @@ void Bench::random_order(const std::string& cache, int depth) {
     }
     if (rank_ == 0) {
       next_turn();
-      for (std::size_t k = singles; k < order.size(); ++k) send_ahead(order[k]);
+      for (std::size_t k = singles; k < order.size(); ++k) send_ahead(order[k], peer_);
     } else {
       const double start = now_us();
       next_turn();
@@ -466,20 +346,6 @@ void Bench::random_order(const std::string& cache, int depth) {
   print("latency", "random", cache, depth, 1, "samples_us", samples);
 }
 
-bool Bench::decide_on_rank_1(bool value) {
-  int number = value ? 1 : 0;
-  MPI_Bcast(&number, 1, MPI_INT, 1, control_);
-  return number != 0;
-}
-
-std::vector<double> Bench::take_from_rank_1(std::vector<double> values) {
-  int count = static_cast<int>(values.size());
-  MPI_Bcast(&count, 1, MPI_INT, 1, control_);
-  values.resize(static_cast<std::size_t>(count));
-  MPI_Bcast(values.data(), count, MPI_DOUBLE, 1, control_);
-  return values;
-}
-
 // ---- bandwidth ---------------------------------------------------------
 
 // A window of messages in flight, answered by one byte when all are there.
@@ -488,6 +354,7 @@ void Bench::bandwidth() {
   const auto bytes = static_cast<std::size_t>(options_.bandwidth_bytes);
   std::vector<std::uint8_t> buffer(bytes * kWindow);
   std::vector<double> samples;
+  note_placement();
   std::uint8_t round = 0;
   const double begin = now_us();
   const double budget_us = std::max(3 * options_.budget_ms, 100.0) * 1e3;
@@ -533,17 +400,7 @@ void Bench::bandwidth() {
 }
 
 void Bench::run() {
-  if (rank_ == 0) {
-    char version[MPI_MAX_LIBRARY_VERSION_STRING];
-    int length = 0;
-    MPI_Get_library_version(version, &length);
-    std::string text(version, static_cast<std::size_t>(length));
-    // "Open MPI v4.1.4, package: ..., ident: ..." or several lines from MPICH
-    text = text.substr(0, text.find_first_of(",\n"));
-    std::replace(text.begin(), text.end(), '\t', ' ');
-    std::printf("{\"measure\":\"setup\",\"library\":\"%s\",\"sweep_bytes\":%zu}\n", text.c_str(),
-                sweep_buffer_.size());
-  }
+  print_setup();
   if (options_.bandwidth) bandwidth();
   for (const std::string& which : options_.cases) {
     for (const std::string& cache : options_.caches) {
@@ -563,9 +420,9 @@ void Bench::run() {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app{"Time of a 1-byte message whose match lies behind others in the queue"};
-  app.add_option("--cases", options.cases, "posted unexpected any_source random")
+  app.add_option("--cases", options.cases, "posted unexpected any_source any_tag mixed random")
       ->delimiter(',')
-      ->check(CLI::IsMember({"posted", "unexpected", "any_source", "random"}));
+      ->check(CLI::IsMember({"posted", "unexpected", "any_source", "any_tag", "mixed", "random"}));
   app.add_option("--caches", options.caches, "hot cold")
       ->delimiter(',')
       ->check(CLI::IsMember({"hot", "cold"}));

@@ -208,17 +208,6 @@ std::string memory_table(const std::vector<Record>& records, const std::vector<R
   return table.text() + "\n";
 }
 
-std::string goal_table(const std::vector<Goal>& goals) {
-  std::string text = "What the engine is meant to reach (L0: linear on an empty queue, same run)\n";
-  std::size_t width = 0;
-  for (const Goal& goal : goals) width = std::max(width, goal.goal.size());
-  for (const Goal& goal : goals) {
-    text += "  " + goal.goal + std::string(width - goal.goal.size() + 2, ' ') +
-            (goal.met + std::string(14, ' ')).substr(0, 14) + goal.measured + "\n";
-  }
-  return text;
-}
-
 void run(const Context& context, const Settings& settings, int& exit_code) {
   const std::string subset = !settings.subset.empty() ? settings.subset
                              : context.quick          ? "quick"
@@ -308,7 +297,11 @@ void run(const Context& context, const Settings& settings, int& exit_code) {
   if (!memory.empty()) std::printf("%s", memory_table(records, memory).c_str());
   std::vector<EngineRow> rows;
   for (const Record& record : records) rows.push_back(engine_row(record));
-  std::printf("%s\n", goal_table(judge(rows, best_isa)).c_str());
+  std::printf(
+      "%s\n",
+      goal_table("What the engine is meant to reach (L0: linear on an empty queue, same run)",
+                 judge(rows, best_isa))
+          .c_str());
   if (!left_out.empty()) {
     std::printf("%zu benchmarks are left out because they would take too long.\n", left_out.size());
   }

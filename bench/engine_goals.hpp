@@ -31,12 +31,6 @@ struct EngineRow {
 
 EngineRow engine_row(const Record& record);
 
-struct Goal {
-  std::string goal;
-  std::string measured;
-  std::string met;  // "yes", "no" or "not measured"
-};
-
 // rows: of one run; those of other instruction sets than best_isa do not count.
 std::vector<Goal> judge(const std::vector<EngineRow>& rows, const std::string& best_isa);
 

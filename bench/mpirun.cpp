@@ -109,7 +109,9 @@ void watch_for_interrupts() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 
-Configuration ob1() { return {"ob1", {"--mca", "pml", "ob1", "--mca", "btl", "vader,self"}}; }
+Configuration ob1(const std::string& transport) {
+  return {"ob1", {"--mca", "pml", "ob1", "--mca", "btl", transport + ",self"}};
+}
 
 Configuration ucx() {
   // UCX takes shared memory only if told that any device will do.
@@ -118,11 +120,11 @@ Configuration ucx() {
       {"--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"}};
 }
 
-Configuration tagline(const fs::path& component_directory) {
+Configuration tagline(const fs::path& component_directory, const std::string& transport) {
   // The system's folder stays in the path: without it mpirun finds none of its parts.
   return {"tagline",
           {"--mca", "mca_base_component_path", component_directory.string() + ":SYSTEM_DEFAULT",
-           "--mca", "pml", "tagline", "--mca", "btl", "vader,self"}};
+           "--mca", "pml", "tagline", "--mca", "btl", transport + ",self"}};
 }
 
 std::vector<std::string> mpirun_command(const Configuration& configuration, int ranks) {

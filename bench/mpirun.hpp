@@ -18,10 +18,11 @@ struct Configuration {
   std::vector<std::string> arguments;
 };
 
-// ob1 and tagline over the same transports: shared memory and self.
-Configuration ob1();
+// ob1 and tagline over the same transport (vader: shared memory, or tcp) and self.
+Configuration ob1(const std::string& transport);
 Configuration ucx();
-Configuration tagline(const std::filesystem::path& component_directory);
+Configuration tagline(const std::filesystem::path& component_directory,
+                      const std::string& transport);
 
 struct JobResult {
   bool ok = false;

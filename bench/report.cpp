@@ -141,6 +141,17 @@ std::string Table::text() const {
   return out.str();
 }
 
+std::string goal_table(const std::string& title, const std::vector<Goal>& goals) {
+  std::string text = title + "\n";
+  std::size_t width = 0;
+  for (const Goal& goal : goals) width = std::max(width, goal.goal.size());
+  for (const Goal& goal : goals) {
+    text += "  " + goal.goal + std::string(width - goal.goal.size() + 2, ' ') +
+            (goal.met + std::string(14, ' ')).substr(0, 14) + goal.measured + "\n";
+  }
+  return text;
+}
+
 void write_records(const fs::path& directory, const std::string& name,
                    const std::vector<Record>& records) {
   fs::create_directories(directory);

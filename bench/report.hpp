@@ -50,6 +50,14 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// What a run is meant to reach, and whether it did.
+struct Goal {
+  std::string goal;
+  std::string measured;
+  std::string met;  // "yes", "no" or "not measured"
+};
+std::string goal_table(const std::string& title, const std::vector<Goal>& goals);
+
 struct Point {
   double x, y, low, high;
 };
