@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   bench::add_depth(app, context);
   bench::add_engine(app, context);
+  bench::add_hotcache(app, context);
   bench::add_pml(app, context);
   const auto list = [&app](std::FILE* to) {
     std::fputs("Known benchmarks:\n", to);

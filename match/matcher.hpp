@@ -37,6 +37,13 @@ struct tagline_matcher {
   virtual void for_each(tagline_visitor, void* user) const = 0;
   virtual tagline_statistics statistics() const noexcept = 0;
 
+  // The observer is told of all memory that matching touches; nullptr: nobody is any
+  // more. TAGLINE_NO_MEMORY, or TAGLINE_UNAVAILABLE for a matcher that has no way to.
+  virtual tagline_status observe_memory(tagline::MemoryObserver* observer) noexcept;
+
+  // Who is told, if the matcher is to keep it. Outlives the queues: they are
+  // members of what is derived from here.
+  std::unique_ptr<tagline::MemoryObserver> memory_observer;
   std::string queue_name;  // as asked for, with its parameter
   const char* isa_name = nullptr;
 };
@@ -224,16 +231,32 @@ class QueueMatcher final : public tagline_matcher {
     return all;
   }
 
+  // Of what there is already the observer learns by a move of the queues.
+  tagline_status observe_memory(MemoryObserver* observer) noexcept override {
+    memory_.note_out_of_use(this);
+    memory_.set_observer(observer);
+    memory_.note_in_use(this, sizeof *this);
+    if (observer == nullptr || contexts_.empty() || move_queues()) return TAGLINE_OK;
+    memory_.note_out_of_use(this);
+    memory_.set_observer(nullptr);
+    return no_memory();
+  }
+
  private:
   struct Context {
     Context(std::uint64_t context_id, QueueResources& resources,
             typename Queue::Parameters parameters)
         : id(context_id),
           posted(resources, parameters, QueueSide::posted),
-          unexpected(resources, parameters, QueueSide::unexpected) {}
+          unexpected(resources, parameters, QueueSide::unexpected),
+          memory(resources.memory) {
+      memory.note_in_use(this, sizeof *this);
+    }
+    ~Context() { memory.note_out_of_use(this); }
     const std::uint64_t id;
     Queue posted;
     Queue unexpected;
+    NodeMemory& memory;
   };
   using Contexts = std::unordered_map<std::uint64_t, std::unique_ptr<Context>>;
 
@@ -429,15 +452,15 @@ class QueueMatcher final : public tagline_matcher {
     return std::make_unique<QueueResources>(kernels_, memory_, Queue::node_bytes(parameters_));
   }
 
-  // Without memory for that, all stays where it is.
-  void move_queues() noexcept try {
+  // False without memory for that: all stays where it is.
+  bool move_queues() noexcept try {
     std::unique_ptr<QueueResources> resources = make_resources();
     std::copy(resources_->side_counts, std::end(resources_->side_counts), resources->side_counts);
     Contexts contexts;
     for (const auto& [id, context] : contexts_) {
       auto copy = std::make_unique<Context>(id, *resources, parameters_);
-      if (!copy_entries(context->posted, copy->posted)) return;
-      if (!copy_entries(context->unexpected, copy->unexpected)) return;
+      if (!copy_entries(context->posted, copy->posted)) return false;
+      if (!copy_entries(context->unexpected, copy->unexpected)) return false;
       contexts.emplace(id, std::move(copy));
     }
     last_ = last_ == nullptr ? nullptr : contexts.at(last_->id).get();
@@ -449,7 +472,9 @@ class QueueMatcher final : public tagline_matcher {
     resources.reset();
     memory_.defer_releases(false);
     enough_bytes_ = std::max(kMuchMemory, 2 * queue_bytes());
+    return true;
   } catch (const std::bad_alloc&) {
+    return false;
   }
 
   static bool copy_entries(const Queue& from, Queue& to) {

@@ -33,6 +33,11 @@ void tagline::set_error_message(const char* sentence) noexcept {
   std::snprintf(error_message, sizeof error_message, "%s", sentence);
 }
 
+tagline_status tagline_matcher::observe_memory(tagline::MemoryObserver*) noexcept {
+  tagline::set_error_message("the memory of this kind of matcher cannot be kept hot");
+  return TAGLINE_UNAVAILABLE;
+}
+
 extern "C" {
 
 tagline_status tagline_create(const tagline_options* options, tagline_matcher** matcher) {

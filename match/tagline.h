@@ -58,7 +58,8 @@ typedef enum tagline_status {
   TAGLINE_QUEUED = 2,    /**< No partner yet: the caller's side now waits. */
   TAGLINE_NOT_FOUND = 3, /**< Nothing fits; nothing changed. */
   TAGLINE_INVALID = -1,  /**< An argument is outside its domain; nothing changed. */
-  TAGLINE_NO_MEMORY = -2 /**< The node pool is full; nothing changed. */
+  TAGLINE_NO_MEMORY = -2, /**< The node pool is full; nothing changed. */
+  TAGLINE_UNAVAILABLE = -3 /**< The machine, its rights or this build do not allow it. */
 } tagline_status;
 
 /** What a message carries and a receive asks for. */
@@ -265,6 +266,122 @@ typedef struct tagline_memory_use {
 
 /** May be called by any thread at any time. */
 TAGLINE_API void tagline_memory(tagline_memory_use* use);
+
+/* ---- Hot cache --------------------------------------------------------- */
+
+/**
+ * A heater keeps memory in a cache: its thread touches the first word of every
+ * line of every region, sleeps, and starts again. After a phase that has filled
+ * the caches with other data, the thread that matches then finds its queues in the
+ * cache that it shares with the heater, or in the heater's own. That pays where
+ * queues are long and their search is a walk (`linear`, `array`), if the two units
+ * really share a cache, and it costs the heater's unit; it is therefore never on by
+ * itself.
+ *
+ * Matching and removing do not know of the heater and take no lock of it. Where
+ * memory goes back to the system, or a region is deregistered, the call waits until
+ * the heater has moved on: a microsecond or two, longer only if the system has taken
+ * its processing unit away from it just then.
+ *
+ * Threads: any thread may call any of these functions at any time, except that
+ * attaching and detaching count as a call on the matcher, and that nothing may come
+ * after tagline_heater_destroy(). After fork() the child has no heater and must not
+ * call any of them, nor destroy an attached matcher.
+ */
+typedef struct tagline_heater tagline_heater;
+
+#define TAGLINE_AUTOMATIC_UNIT (-1)
+
+/** Start from TAGLINE_HEATER_OPTIONS_DEFAULT; a zero or NULL field means the default. */
+typedef struct tagline_heater_options {
+  uint64_t sleep_ns;       /**< Nanoseconds between two passes, up to 10^9; 0: 1000000. Shorter
+                                where phases of computing are; on a virtual machine to wake up
+                                costs whoever else computes on the heater's unit 20 us and more. */
+  uint64_t idle_ns;        /**< The heater pauses itself when nobody has called
+                                tagline_heater_wake() for so many nanoseconds; 0: never. */
+  size_t max_lines;        /**< Most cache lines touched in a pass, regions in the order in which
+                                they came; 0: 8192 (512 KiB), which leaves other data room in the
+                                heater's second level cache. */
+  int32_t processing_unit; /**< Where it runs, by the system's number, or TAGLINE_AUTOMATIC_UNIT:
+                                a unit that shares the innermost cache possible with the
+                                creating thread, which should be bound to its own unit. */
+  const char* used_units;  /**< Units that are not to be taken automatically because others
+                                (ranks) use them, as "0,2-5"; NULL: none. */
+} tagline_heater_options;
+
+#define TAGLINE_HEATER_OPTIONS_DEFAULT \
+  { 0, 0, 0, TAGLINE_AUTOMATIC_UNIT, NULL }
+
+/**
+ * Start a heater, with no region yet. To be called by the thread that matches.
+ *
+ * @param options  NULL for the defaults.
+ * @param heater   [out] Owned by the caller: tagline_heater_destroy().
+ * @return TAGLINE_OK; TAGLINE_UNAVAILABLE if no processing unit shares a cache and
+ *         is free, the one named does not exist, the system forbids it, or the library
+ *         was built without hwloc; TAGLINE_INVALID; TAGLINE_NO_MEMORY. Then there is
+ *         no heater, and tagline_error_message() says why.
+ * Cost: some ten milliseconds, in which hwloc looks at the machine.
+ */
+TAGLINE_API tagline_status tagline_heater_create(const tagline_heater_options* options,
+                                                 tagline_heater** heater);
+
+/** End the heater's thread. Attached matchers stay valid and go cold. NULL is allowed.
+ *  Cost: up to one sleep. */
+TAGLINE_API void tagline_heater_destroy(tagline_heater* heater);
+
+/**
+ * Make all memory that a matcher's queues use and will use regions of the heater:
+ * chunks of nodes, tables and the matcher itself. tagline_destroy() detaches.
+ *
+ * @return TAGLINE_OK; TAGLINE_INVALID if the matcher is attached already;
+ *         TAGLINE_UNAVAILABLE if this kind of matcher cannot be; TAGLINE_NO_MEMORY.
+ * Cost: entries that are queued already are copied to new nodes.
+ */
+TAGLINE_API tagline_status tagline_heater_attach(tagline_heater* heater, tagline_matcher* matcher);
+
+/** @return TAGLINE_OK, TAGLINE_NOT_FOUND if it is not attached to this heater, TAGLINE_INVALID. */
+TAGLINE_API tagline_status tagline_heater_detach(tagline_heater* heater, tagline_matcher* matcher);
+
+/**
+ * Make memory of the caller a region. It stays the caller's, who must deregister it
+ * before giving it back; it need not be aligned.
+ *
+ * @return TAGLINE_OK; TAGLINE_INVALID for NULL, 0 bytes, or an address that is a region
+ *         already; TAGLINE_NO_MEMORY.
+ */
+TAGLINE_API tagline_status tagline_heater_register(tagline_heater* heater, const void* address,
+                                                   size_t bytes);
+
+/** Once this returns the heater touches the region no more.
+ *  @return TAGLINE_OK, TAGLINE_NOT_FOUND, TAGLINE_INVALID. */
+TAGLINE_API tagline_status tagline_heater_deregister(tagline_heater* heater, const void* address);
+
+/** Stop touching, after 64 further lines at most, until resumed. A heater that is
+ *  paused, or has paused itself, takes no processor time. */
+TAGLINE_API void tagline_heater_pause(tagline_heater* heater);
+TAGLINE_API void tagline_heater_resume(tagline_heater* heater);
+
+/**
+ * Say that there is communication: ends a pause that the heater took by itself
+ * (idle_ns), not one by tagline_heater_pause(). For the places where a host posts,
+ * receives or makes progress: it costs one load as long as the heater is awake.
+ */
+TAGLINE_API void tagline_heater_wake(tagline_heater* heater);
+
+typedef struct tagline_heater_statistics {
+  uint64_t passes;         /**< Begun since it was created. */
+  uint64_t lines_touched;  /**< In all passes together. */
+  uint64_t regions;        /**< Now, those of attached matchers included. */
+  uint64_t region_lines;   /**< Cache lines of all regions; beyond max_lines they stay cold. */
+  int32_t processing_unit; /**< Where it runs. */
+  int32_t shared_cache;    /**< Level of the cache that it shares with its creator as the system
+                                has it, 1 is the innermost; 0: none. */
+  int32_t is_paused;       /**< 1: by a call, or by itself. */
+} tagline_heater_statistics;
+
+TAGLINE_API void tagline_heater_get_statistics(tagline_heater* heater,
+                                               tagline_heater_statistics* statistics);
 
 /** Queue structure, with its parameter if it was given one ("fuzzy:16"), and
  *  instruction set that a matcher uses. */

@@ -27,11 +27,13 @@ void* NodeMemory::take(std::size_t bytes, bool zeroed) noexcept {
   if (block == nullptr) return nullptr;
   used_bytes_ += bytes;
   total_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  note_in_use(block, bytes);
   return block;
 }
 
 void NodeMemory::release(void* block, std::size_t bytes) noexcept {
   if (block == nullptr) return;
+  note_out_of_use(block);
   if (deferring_ && bytes >= kLeastDeferred) {
     deferred_ = ::new (block) Deferred{deferred_, bytes, bytes};
     deferred_bytes_ += bytes;

@@ -8,6 +8,16 @@
 
 namespace tagline {
 
+// Is told what memory a matcher's queues use, for instance to keep it in a cache.
+class MemoryObserver {
+ public:
+  virtual ~MemoryObserver() = default;
+  virtual void in_use(const void* block, std::size_t bytes) noexcept = 0;
+  // Once this returns the observer looks at the block no more. It may never have
+  // been told of it.
+  virtual void out_of_use(const void* block) noexcept = 0;
+};
+
 // Where one matcher's queues get their memory: everything is counted, and
 // nothing is handed out beyond the limit.
 //
@@ -50,6 +60,17 @@ class NodeMemory {
   std::size_t used_bytes() const noexcept { return used_bytes_; }
   std::size_t available_bytes() const noexcept { return limit_bytes_ - used_bytes_; }
 
+  // From now on the observer, which outlives this, is told of each block handed out
+  // or released; nullptr: nobody is. Of earlier blocks it learns their release only.
+  void set_observer(MemoryObserver* observer) noexcept { observer_ = observer; }
+  // What the queues read and write beside these blocks, for the observer only.
+  void note_in_use(const void* block, std::size_t bytes) noexcept {
+    if (observer_ != nullptr) observer_->in_use(block, bytes);
+  }
+  void note_out_of_use(const void* block) noexcept {
+    if (observer_ != nullptr) observer_->out_of_use(block);
+  }
+
   // By all of them together.
   static std::size_t total_used_bytes() noexcept;
 
@@ -64,6 +85,7 @@ class NodeMemory {
   void* take(std::size_t bytes, bool zeroed) noexcept;
   void give_back(void* block, std::size_t bytes) noexcept;
 
+  MemoryObserver* observer_ = nullptr;
   const std::size_t limit_bytes_;
   std::size_t used_bytes_ = 0;
   bool deferring_ = false;

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C contract of the hot cache: arguments are checked here.
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
+#include <stdexcept>
+
+#include "match/hot_cache.hpp"
+#include "match/matcher.hpp"
+#include "match/tagline.h"
+
+// Matchers that are attached keep the cache's records when the heater is gone.
+struct tagline_heater {
+  std::shared_ptr<tagline::HotCache> cache;
+};
+
+namespace {
+
+constexpr std::uint64_t kDefaultSleep = 1000000;
+constexpr std::uint64_t kLongestSleep = 1000000000;
+constexpr std::size_t kDefaultLines = 8192;
+
+constexpr char kNoHeater[] = "heater is NULL";
+
+tagline_status fail(tagline_status status, const char* sentence) noexcept {
+  tagline::set_error_message(sentence);
+  return status;
+}
+
+tagline_status invalid(const char* sentence) noexcept { return fail(TAGLINE_INVALID, sentence); }
+
+// The statuses of whatever may throw.
+template <class Action>
+tagline_status guarded(Action action) noexcept try {
+  return action();
+} catch (const tagline::Unavailable& error) {
+  return fail(TAGLINE_UNAVAILABLE, error.what());
+} catch (const std::invalid_argument& error) {
+  return invalid(error.what());
+} catch (const std::bad_alloc&) {
+  return fail(TAGLINE_NO_MEMORY, "no memory for a heater or its regions");
+}
+
+template <class Value>
+Value or_default(Value value, Value by_default) noexcept {
+  return value == 0 ? by_default : value;
+}
+
+bool is_attached(const tagline_heater& heater, const tagline_matcher& matcher) noexcept {
+  const auto* memory = static_cast<const tagline::HeatedMemory*>(matcher.memory_observer.get());
+  return memory != nullptr && memory->is_of(*heater.cache);
+}
+
+}  // namespace
+
+extern "C" {
+
+tagline_status tagline_heater_create(const tagline_heater_options* options,
+                                     tagline_heater** heater) {
+  if (heater == nullptr) return invalid("an output pointer is NULL");
+  const tagline_heater_options defaults = TAGLINE_HEATER_OPTIONS_DEFAULT;
+  const tagline_heater_options& wanted = options != nullptr ? *options : defaults;
+  if (wanted.sleep_ns > kLongestSleep) return invalid("sleep_ns must not exceed 1000000000");
+  if (wanted.idle_ns > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
+    return invalid("idle_ns must not exceed 2^63 - 1");
+  }
+  return guarded([&] {
+    tagline::HotCache::Settings settings{};
+    settings.sleep = std::chrono::nanoseconds(or_default(wanted.sleep_ns, kDefaultSleep));
+    settings.idle = std::chrono::nanoseconds(wanted.idle_ns);
+    settings.max_lines = or_default(wanted.max_lines, kDefaultLines);
+    settings.unit = tagline::unit_beside_this_thread(wanted.processing_unit, wanted.used_units);
+    *heater = std::make_unique<tagline_heater>(
+                  tagline_heater{std::make_shared<tagline::HotCache>(settings)})
+                  .release();
+    return TAGLINE_OK;
+  });
+}
+
+void tagline_heater_destroy(tagline_heater* heater) {
+  if (heater == nullptr) return;
+  heater->cache->stop();
+  delete heater;
+}
+
+tagline_status tagline_heater_attach(tagline_heater* heater, tagline_matcher* matcher) {
+  if (heater == nullptr) return invalid(kNoHeater);
+  if (matcher == nullptr) return invalid("matcher is NULL");
+  if (matcher->memory_observer != nullptr) return invalid("the matcher is attached already");
+  return guarded([&] {
+    auto memory = std::make_unique<tagline::HeatedMemory>(heater->cache);
+    const tagline_status status = matcher->observe_memory(memory.get());
+    if (status == TAGLINE_OK) matcher->memory_observer = std::move(memory);
+    return status;
+  });
+}
+
+tagline_status tagline_heater_detach(tagline_heater* heater, tagline_matcher* matcher) {
+  if (heater == nullptr) return invalid(kNoHeater);
+  if (matcher == nullptr) return invalid("matcher is NULL");
+  if (!is_attached(*heater, *matcher)) return TAGLINE_NOT_FOUND;
+  matcher->observe_memory(nullptr);
+  matcher->memory_observer.reset();
+  return TAGLINE_OK;
+}
+
+tagline_status tagline_heater_register(tagline_heater* heater, const void* address, size_t bytes) {
+  if (heater == nullptr) return invalid(kNoHeater);
+  if (address == nullptr || bytes == 0) return invalid("a region needs an address and bytes");
+  return guarded([&] {
+    if (heater->cache->add(address, bytes, nullptr)) return TAGLINE_OK;
+    return invalid("the address is that of a region already: deregister it first");
+  });
+}
+
+tagline_status tagline_heater_deregister(tagline_heater* heater, const void* address) {
+  if (heater == nullptr) return invalid(kNoHeater);
+  return heater->cache->remove(address, nullptr) ? TAGLINE_OK : TAGLINE_NOT_FOUND;
+}
+
+void tagline_heater_pause(tagline_heater* heater) {
+  if (heater != nullptr) heater->cache->pause();
+}
+
+void tagline_heater_resume(tagline_heater* heater) {
+  if (heater != nullptr) heater->cache->resume();
+}
+
+void tagline_heater_wake(tagline_heater* heater) {
+  if (heater != nullptr) heater->cache->wake();
+}
+
+void tagline_heater_get_statistics(tagline_heater* heater, tagline_heater_statistics* statistics) {
+  if (heater == nullptr || statistics == nullptr) return;
+  const tagline::HotCache::Counts counts = heater->cache->counts();
+  const tagline::ProcessingUnit& unit = heater->cache->unit();
+  *statistics = {counts.passes, counts.lines_touched, counts.regions,          counts.region_lines,
+                 unit.number,   unit.shared_cache,    counts.is_paused ? 1 : 0};
+}
+
+}  // extern "C"
