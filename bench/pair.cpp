@@ -75,7 +75,8 @@ Pair::Pair(const char* program) : program_(program) {
 }
 
 Pair::~Pair() {
-  MPI_Send(&never_buffer_, 1, MPI_BYTE, 0, kNeverTag, MPI_COMM_SELF);
+  const std::uint8_t end = 0;  // MPI forbids sending out of the buffer that receives
+  MPI_Send(&end, 1, MPI_BYTE, 0, kNeverTag, MPI_COMM_SELF);
   MPI_Wait(&never_, MPI_STATUS_IGNORE);
   munmap(shared_, sizeof(Shared));
   MPI_Comm_free(&control_);
