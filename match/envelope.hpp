@@ -19,13 +19,18 @@ inline constexpr bool is_receive(const MatchEnvelope& envelope) noexcept {
   return envelope.source >= 0 || envelope.source == kAnySource;
 }
 
+// No wildcard: a message, or a receive that names source and tag.
+inline constexpr bool is_exact(const MatchEnvelope& envelope) noexcept {
+  return is_message(envelope);
+}
+
 // The part of an envelope that a queue compares; the context chose the queue.
-inline constexpr MatchKey message_key(const MatchEnvelope& envelope) noexcept {
+inline constexpr MatchKey exact_key(const MatchEnvelope& envelope) noexcept {
   return {key_bits(envelope.source, envelope.tag), kSourceMask | kTagMask};
 }
 
 inline constexpr MatchKey receive_key(const MatchEnvelope& envelope) noexcept {
-  MatchKey key = message_key(envelope);
+  MatchKey key = exact_key(envelope);
   if (envelope.source == kAnySource) key = {key.bits & ~kSourceMask, key.mask & ~kSourceMask};
   if (envelope.tag == kAnyTag) key = {key.bits & ~kTagMask, (key.mask & ~kTagMask) | kTagSign};
   return key;

@@ -53,15 +53,6 @@ namespace tagline {
 // Failures are rare and their sentence is read later, if at all.
 void set_error_message(const char* sentence) noexcept;
 
-template <class Queue>
-concept OffersFront = requires(Queue queue, MatchKey key) {
-  queue.front_meets(key);
-};
-template <class Queue>
-concept OffersTake = requires(Queue queue, MatchKey key, void** cookie) {
-  queue.take(key, cookie);
-};
-
 // The matching rules over any queue structure (see queues/linear.hpp for what
 // one offers).
 //
@@ -84,29 +75,26 @@ class QueueMatcher final : public tagline_matcher {
     isa_name = kernels.isa;
   }
 
-  // The two operations of every message: what nearly all of them do (the other
-  // queue is empty, or its oldest entry fits) is here, without a call; the rest
-  // is a call away. Flattened: key and hit stay in registers, which through
-  // memory cost more than a short search.
+  // The two operations of every message: what nearly all of them do is here, without
+  // a call, and the rest is a jump away. For that every other way takes at most the
+  // six arguments that fit registers. Flattened: key and hit stay in registers, which
+  // through memory cost more than a short search.
   [[gnu::flatten]] tagline_status post_receive(Envelope envelope, void* receive, void** message,
                                                tagline_handle* handle) noexcept override {
     Context* context = last_;
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::post_receive>(envelope, receive, message, handle);
     }
-    const MatchKey key = receive_key(envelope);
+    const MatchKey key = exact_key(envelope);
+    if (!is_exact(envelope)) return post_wildcard(context, key.bits, receive, message, handle);
     if (!context->unexpected.empty()) {
-      if constexpr (OffersFront<Queue>) {
-        if (!context->unexpected.front_meets(key)) {
-          return search_and_post(context, key, receive, message, handle);
-        }
-        *message = take_front(context->unexpected, unexpected_);
-        return TAGLINE_MATCHED;
-      } else if (search_and_take(context->unexpected, key, unexpected_, message)) {
-        return TAGLINE_MATCHED;
-      }
+      const Glance glance = take_only(context->unexpected, key, unexpected_, message);
+      if (glance == Glance::taken) return TAGLINE_MATCHED;
+      if (glance == Glance::unknown) return search_and_post(context, key.bits, receive, message, handle);
     }
-    return append(context->posted, key, receive, posted_, handle);
+    if (!context->posted.has_room()) [[unlikely]]
+      return append_to_full(context->posted, key.bits, receive, posted_, handle);
+    return push(context->posted, key, receive, posted_, handle);
   }
 
   [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
@@ -115,19 +103,15 @@ class QueueMatcher final : public tagline_matcher {
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::arrive>(envelope, message, receive);
     }
-    const MatchKey key = message_key(envelope);
+    const MatchKey key = exact_key(envelope);
     if (!context->posted.empty()) {
-      if constexpr (OffersFront<Queue>) {
-        if (!context->posted.front_meets(key)) {
-          return search_and_arrive(context, key.bits, message, receive);
-        }
-        *receive = take_front(context->posted, posted_);
-        return TAGLINE_MATCHED;
-      } else if (search_and_take(context->posted, key, posted_, receive)) {
-        return TAGLINE_MATCHED;
-      }
+      const Glance glance = take_only(context->posted, key, posted_, receive);
+      if (glance == Glance::taken) return TAGLINE_MATCHED;
+      if (glance == Glance::unknown) return search_and_arrive(context, key.bits, message, receive);
     }
-    return append(context->unexpected, key, message, unexpected_, nullptr);
+    if (!context->unexpected.has_room()) [[unlikely]]
+      return append_to_full(context->unexpected, key.bits, message, unexpected_, nullptr);
+    return push(context->unexpected, key, message, unexpected_, nullptr);
   }
 
   [[gnu::flatten]] tagline_status claim(Envelope envelope, void** message,
@@ -155,7 +139,7 @@ class QueueMatcher final : public tagline_matcher {
                                                 void** receive) noexcept override {
     Context* context = known_context(envelope.context_id);
     if (context == nullptr) return TAGLINE_NOT_FOUND;
-    const auto hit = search(context->posted, message_key(envelope), posted_);
+    const auto hit = search(context->posted, exact_key(envelope), posted_);
     if (!hit) return TAGLINE_NOT_FOUND;
     *receive = take(context->posted, hit, posted_).cookie;
     return TAGLINE_MATCHED;
@@ -167,7 +151,7 @@ class QueueMatcher final : public tagline_matcher {
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::append_message>(envelope, message);
     }
-    return append(context->unexpected, message_key(envelope), message, unexpected_, nullptr);
+    return append(context->unexpected, exact_key(envelope), message, unexpected_, nullptr);
   }
 
   tagline_status probe(Envelope envelope, void** message, Envelope* found) noexcept override {
@@ -175,7 +159,7 @@ class QueueMatcher final : public tagline_matcher {
     if (context == nullptr) return TAGLINE_NOT_FOUND;
     const auto hit = search(context->unexpected, receive_key(envelope), unexpected_);
     if (!hit) return TAGLINE_NOT_FOUND;
-    ++unexpected_.other_searches;
+    unexpected_.count_look();
     const QueueEntry entry = context->unexpected.at(hit);
     *message = entry.cookie;
     if (found != nullptr) *found = key_envelope(envelope.context_id, entry.key);
@@ -268,7 +252,28 @@ class QueueMatcher final : public tagline_matcher {
     std::uint64_t length() const noexcept { return next_sequence - left; }
     tagline_side_statistics statistics() const noexcept {
       const std::uint64_t matches = left - unmatched;
-      return {length(), high_water, matches + other_searches, matches, depth_sum, depth_max, 0};
+      return {length(),
+              high_water,
+              matches + other_searches,
+              matches,
+              matches + passed,
+              std::max<std::uint64_t>(depth_max, matches > 0 ? 1 : 0),
+              0};
+    }
+
+    // Most searches end at the first entry, and a match counts as one entry by itself.
+    void count_search(std::uint64_t depth, bool matched) noexcept {
+      if (depth == 1 && matched) [[likely]] return;
+      passed += depth - matched;
+      depth_max = std::max(depth_max, depth);
+      other_searches += !matched;
+    }
+
+    // A search that found what stays where it is.
+    void count_look() noexcept {
+      ++other_searches;
+      ++passed;
+      depth_max = std::max<std::uint64_t>(depth_max, 1);
     }
 
     // Sequence number 0 names no entry, not even after the wrap.
@@ -284,8 +289,8 @@ class QueueMatcher final : public tagline_matcher {
     std::uint64_t unmatched;      // of these, cancelled or dropped; counted likewise
     std::uint64_t high_water = 0;
     std::uint64_t other_searches = 0;  // that took nothing: probes and misses
-    std::uint64_t depth_sum = 0;
-    std::uint64_t depth_max = 0;
+    std::uint64_t passed = 0;          // entries looked at but for those that matched
+    std::uint64_t depth_max = 0;       // of the searches that passed any
   };
   static_assert(sizeof(Side) == kCacheLine, "counting touches one line");
 
@@ -322,10 +327,26 @@ class QueueMatcher final : public tagline_matcher {
     return false;
   }
 
-  // A search that ends in a match is counted by take().
-  [[gnu::noinline, gnu::flatten]] tagline_status search_and_post(Context* context, MatchKey key,
-                                                                 void* receive, void** message,
+  // bits: source and tag as the envelope has them.
+  [[gnu::noinline, gnu::flatten]] tagline_status post_wildcard(Context* context,
+                                                               std::uint64_t bits, void* receive,
+                                                               void** message,
+                                                               tagline_handle* handle) noexcept {
+    const MatchKey exact = {bits, kSourceMask | kTagMask};
+    const MatchKey key = receive_key({context->id, key_source(exact), key_tag(exact)});
+    if (!context->unexpected.empty() &&
+        search_and_take(context->unexpected, key, unexpected_, message)) {
+      return TAGLINE_MATCHED;
+    }
+    return append(context->posted, key, receive, posted_, handle);
+  }
+
+  // bits: of an exact key.
+  [[gnu::noinline, gnu::flatten]] tagline_status search_and_post(Context* context,
+                                                                 std::uint64_t bits, void* receive,
+                                                                 void** message,
                                                                  tagline_handle* handle) noexcept {
+    const MatchKey key = {bits, kSourceMask | kTagMask};
     if (search_and_take(context->unexpected, key, unexpected_, message)) return TAGLINE_MATCHED;
     return append(context->posted, key, receive, posted_, handle);
   }
@@ -339,45 +360,32 @@ class QueueMatcher final : public tagline_matcher {
     return append(context->unexpected, key, message, unexpected_, nullptr);
   }
 
+  // Of a queue that is not empty.
+  static Glance take_only(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
+    if constexpr (OffersOnly<Queue>) {
+      const Glance glance = queue.take_only(key, cookie);
+      if (glance == Glance::taken) ++side.left;
+      if (glance == Glance::none) side.count_search(1, false);
+      return glance;
+    } else {
+      return search_and_take(queue, key, side, cookie) ? Glance::taken : Glance::none;
+    }
+  }
+
   static bool search_and_take(Queue& queue, const MatchKey& key, Side& side,
                               void** cookie) noexcept {
-    TakeResult result;
-    if constexpr (OffersTake<Queue>) {
-      result = queue.take(key, cookie);
-    } else {
-      result = find_and_take(queue, key, cookie);
-    }
-    count_search(side, result.depth);
-    if (!result.taken) {
-      ++side.other_searches;
-      return false;
-    }
-    ++side.left;
-    return true;
+    const TakeResult result = take_from(queue, key, cookie);
+    side.count_search(result.depth, result.taken);
+    if (result.taken) ++side.left;
+    return result.taken;
   }
 
-  static void count_search(Side& side, std::uint64_t depth) noexcept {
-    side.depth_sum += depth;
-    if (depth > side.depth_max) [[unlikely]] {
-      side.depth_max = depth;
-    }
-  }
-
-  static void* take_front(Queue& queue, Side& side) noexcept {
-    void* cookie = queue.front_cookie();
-    queue.erase_front();
-    count_search(side, 1);
-    ++side.left;
-    return cookie;
-  }
-
-  // A search that ends in a match is counted by take().
+  // What is found counts as a match, which take() makes it.
   static auto search(Queue& queue, const MatchKey& key, Side& side) noexcept {
     if (queue.empty()) return typename Queue::Hit{};
     std::uint64_t depth = 0;
     const auto hit = queue.find(key, depth);
-    count_search(side, depth);
-    if (!hit) ++side.other_searches;
+    side.count_search(depth, static_cast<bool>(hit));
     return hit;
   }
 
@@ -390,8 +398,21 @@ class QueueMatcher final : public tagline_matcher {
 
   tagline_status append(Queue& queue, const MatchKey& key, void* cookie, Side& side,
                         tagline_handle* handle) noexcept {
-    if (!queue.has_room()) [[unlikely]]
-      return append_to_full(queue, key, cookie, side, handle);
+    if (!queue.has_room() && !make_room(queue, side)) [[unlikely]]
+      return no_memory();
+    return push(queue, key, cookie, side, handle);
+  }
+
+  // bits: of an exact key.
+  [[gnu::noinline, gnu::cold]] tagline_status append_to_full(Queue& queue, std::uint64_t bits,
+                                                             void* cookie, Side& side,
+                                                             tagline_handle* handle) noexcept {
+    return append(queue, {bits, kSourceMask | kTagMask}, cookie, side, handle);
+  }
+
+  // Wants queue.has_room().
+  tagline_status push(Queue& queue, const MatchKey& key, void* cookie, Side& side,
+                      tagline_handle* handle) noexcept {
     queue.append({key, cookie, side.next_sequence});
     if (handle != nullptr) *handle = side.next_sequence;
     if (++side.next_sequence == side.pause_at) [[unlikely]]
@@ -402,12 +423,10 @@ class QueueMatcher final : public tagline_matcher {
     return TAGLINE_QUEUED;
   }
 
-  [[gnu::noinline, gnu::cold]] tagline_status append_to_full(Queue& queue, MatchKey key,
-                                                             void* cookie, Side& side,
-                                                             tagline_handle* handle) noexcept {
-    if (!queue.make_room()) return no_memory();
+  [[gnu::noinline, gnu::cold]] bool make_room(Queue& queue, Side& side) noexcept {
+    if (!queue.make_room()) return false;
     if (side.pause_at == 0) plan_pause(side);
-    return append(queue, key, cookie, side, handle);
+    return true;
   }
 
   // ---- Memory of a queue that was long: as long as a matcher holds much of it, an

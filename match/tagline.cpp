@@ -16,7 +16,8 @@ namespace {
 
 thread_local char error_message[256] = "no error";
 
-tagline_status invalid(const char* sentence) noexcept {
+// A call away, so that the calls below are their checks and a jump.
+[[gnu::noinline, gnu::cold]] tagline_status invalid(const char* sentence) noexcept {
   tagline::set_error_message(sentence);
   return TAGLINE_INVALID;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "queues/key_index.hpp"
+#include "queues/newest_entry.hpp"
 #include "queues/window.hpp"
 
 namespace tagline {
@@ -17,7 +18,7 @@ namespace tagline {
 // searched deeply gets an index for all but its newest entries.
 //
 //      older                                   newer
-//   [ index: any number, found by key ] [ window: in order ]
+//   [ index: any number, found by key ] [ window: in order ] [ newest entry ]
 //
 // Every entry of the index is older than every entry of the window, so a search
 // asks the index first and the window only if that has no match.
@@ -34,8 +35,9 @@ namespace tagline {
 //   no search ever compares more than that many one after the other.
 // - When the index has emptied, it is not used until searches are deep again.
 //
-// `adaptive` does this. `indexed` starts the index with the first search that
-// passes anything, for measuring the index by itself.
+// The newest entry waits outside, see queues/newest_entry.hpp. `adaptive` does all
+// this. `indexed` starts the index with the first search that passes anything, for
+// measuring the index by itself.
 //
 // Guarantees: append, find and erase are O(1) expected and amortised; order is
 // kept; without memory for the index the window serves, more slowly.
@@ -51,43 +53,31 @@ class WindowedIndex {
    public:
     Hit() = default;
     explicit Hit(KeyIndex::Hit indexed) noexcept : indexed_(indexed) {}
-    explicit Hit(std::size_t position) noexcept : indexed_(nullptr, 0, position) {}
+    constexpr explicit Hit(std::size_t position) noexcept : indexed_(position) {}
     explicit operator bool() const noexcept { return indexed_ || position() != Window::kNone; }
     bool is_indexed() const noexcept { return static_cast<bool>(indexed_); }
     KeyIndex::Hit indexed() const noexcept { return indexed_; }
-    std::size_t position() const noexcept { return indexed_.sequence(); }
+    constexpr std::size_t position() const noexcept { return indexed_.sequence(); }
+    friend bool operator==(const Hit&, const Hit&) = default;
 
    private:
-    KeyIndex::Hit indexed_{nullptr, 0, Window::kNone};  // no slot: the position takes its place
+    KeyIndex::Hit indexed_{Window::kNone};  // no slot: the position takes its place
   };
+
+  static constexpr Hit kBeyond = Hit(Window::kNone - 1);
 
   WindowedIndex(QueueResources& resources, Parameters, QueueSide side) noexcept
       : window_(resources), resources_(&resources), side_(side) {}
 
   bool empty() const noexcept { return window_.empty() && !has_indexed(); }
 
-  // Only while there is no index: an indexed entry is not at hand.
-  bool front_meets(const MatchKey& key) const noexcept {
-    return !has_indexed() && window_.front_meets(key);
-  }
-  void* front_cookie() const noexcept { return window_.front_cookie(); }
-  void erase_front() noexcept {
-    window_.erase_front();
-    if (window_.empty()) passed_ = 0;
-  }
-
   TakeResult take(const MatchKey& key, void** cookie) noexcept {
-    std::uint64_t depth = 0;
-    if (has_indexed() && !index_->lacks(key)) {
-      const TakeResult indexed = take_indexed(key, cookie);
-      if (indexed.taken) return indexed;
-      depth = indexed.depth;
+    if (!has_indexed() || indexed_->lacks(key)) {
+      std::uint64_t depth = 0;
+      const Glance near = window_.take_near(key, cookie, depth);
+      if (near != Glance::unknown) return {near == Glance::taken, depth};
     }
-    const std::size_t position = find_in_window(key, depth);
-    if (position == Window::kNone) return {false, depth};
-    *cookie = window_.cookie_at(position);
-    window_.erase(position);
-    return {true, depth};
+    return take_far(key, cookie);
   }
 
   bool has_room() const noexcept { return !window_.full(); }
@@ -183,12 +173,12 @@ class WindowedIndex {
   // An entry costs about as much to index as this many cost to pass.
   static constexpr std::size_t kPatience = index_at_once ? 0 : 16;
   static constexpr std::size_t kMostPatience = 2048;
-  static constexpr std::size_t kNear = index_at_once ? 0 : 4;  // passed for next to nothing
+  static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
   static constexpr std::size_t kMovesOfSearch = 16384;         // of the entries it passed
   static constexpr std::size_t kLargestWindow = 65536;
 
-  bool has_indexed() const noexcept { return index_ != nullptr && !index_->empty(); }
+  bool has_indexed() const noexcept { return indexed_ != nullptr; }
 
   // The index is a call away, so that a queue without one keeps its registers.
   struct Found {
@@ -201,7 +191,21 @@ class WindowedIndex {
     return found;
   }
 
-  [[gnu::noinline]] TakeResult take_indexed(MatchKey key, void** cookie) noexcept {
+  [[gnu::noinline]] TakeResult take_far(MatchKey key, void** cookie) noexcept {
+    std::uint64_t depth = 0;
+    if (has_indexed()) {
+      const TakeResult indexed = take_indexed(key, cookie);
+      if (indexed.taken) return indexed;
+      depth = indexed.depth;
+    }
+    const std::size_t position = find_in_window(key, depth);
+    if (position == Window::kNone) return {false, depth};
+    *cookie = window_.cookie_at(position);
+    window_.erase(position);
+    return {true, depth};
+  }
+
+  TakeResult take_indexed(MatchKey key, void** cookie) noexcept {
     std::uint64_t depth = 0;
     const KeyIndex::Hit hit = index_->find(key, depth);
     if (!hit) return {false, depth};
@@ -212,7 +216,9 @@ class WindowedIndex {
 
   [[gnu::noinline]] void erase_indexed(KeyIndex::Hit hit) noexcept {
     index_->erase(hit);
-    if (index_->empty()) indexing_ = index_at_once;
+    if (!index_->empty()) return;
+    indexed_ = nullptr;
+    indexing_ = index_at_once;
   }
 
   std::size_t find_in_window(const MatchKey& key, std::uint64_t& depth) noexcept {
@@ -256,6 +262,7 @@ class WindowedIndex {
       window_.erase(window_.head());
       moved = true;
     }
+    if (moved) indexed_ = index_.get();
     return moved;
   }
 
@@ -297,6 +304,7 @@ class WindowedIndex {
     }
   }
 
+  KeyIndex* indexed_ = nullptr;  // the index, if it holds anything
   Window window_;
   std::unique_ptr<KeyIndex> index_;
   bool indexing_ = index_at_once;
@@ -305,7 +313,7 @@ class WindowedIndex {
   const QueueSide side_;
 };
 
-using AdaptiveQueue = WindowedIndex<false>;
-using IndexedQueue = WindowedIndex<true>;
+using AdaptiveQueue = NewestEntry<WindowedIndex<false>>;
+using IndexedQueue = NewestEntry<WindowedIndex<true>>;
 
 }  // namespace tagline

@@ -50,12 +50,15 @@ class KeyIndex {
         : slot_and_class_(reinterpret_cast<std::uintptr_t>(slot) |
                           static_cast<unsigned>(key_class)),
           sequence_(sequence) {}
+    // No slot, and what else the word can tell.
+    constexpr explicit Hit(std::uint64_t word) noexcept : sequence_(word) {}
     explicit operator bool() const noexcept { return slot_and_class_ != 0; }
     KeyTable::Slot* slot() const noexcept {
       return reinterpret_cast<KeyTable::Slot*>(slot_and_class_ & ~std::uintptr_t{3});
     }
     int key_class() const noexcept { return static_cast<int>(slot_and_class_ & 3); }
-    std::uint64_t sequence() const noexcept { return sequence_; }
+    constexpr std::uint64_t sequence() const noexcept { return sequence_; }
+    friend bool operator==(const Hit&, const Hit&) = default;
 
    private:
     std::uintptr_t slot_and_class_ = 0;  // slots are aligned, the class fits below

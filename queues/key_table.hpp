@@ -62,10 +62,15 @@ class KeyTable {
     return nullptr;
   }
 
-  // True if the key is certainly not there: one line tells.
+  // True if the key is certainly not there: nearly always one line tells.
   bool lacks(std::uint64_t key) const noexcept {
-    return size_ == 0 ||
-           (old_.slots == nullptr && now_.slots[home(now_, key)].oldest.sequence == 0);
+    if (size_ == 0) return true;
+    if (old_.slots != nullptr) [[unlikely]] return false;
+    std::size_t i = home(now_, key);
+    for (; now_.slots[i].oldest.sequence != 0; i = (i + 1) & now_.mask) {
+      if (now_.slots[i].key == key) return false;
+    }
+    return true;
   }
 
   // Makes push() possible; false if there is no memory for it.

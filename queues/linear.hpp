@@ -34,9 +34,8 @@ namespace tagline {
 //
 // and may offer shortcuts on a queue that is not empty:
 //
-//   front_meets(key)      the oldest entry is at hand and meets the key
-//   front_cookie(), erase_front()  of the entry that front_meets() said yes for
-//   take(key, cookie)     find, at and erase in one
+//   take_only(key, cookie)  take(), if there is one entry and it is at hand
+//   take(key, cookie)       find, at and erase in one
 //
 // Guarantees: append and erase are O(1); find touches one line per entry and
 // stops at the first hit; nothing but append takes memory.

@@ -63,15 +63,35 @@ struct TakeResult {
   std::uint64_t depth;  // entries looked at
 };
 
-// take() of a queue in terms of its find(), at() and erase().
+// What a queue can say of a key at a glance: nearly all matches are near an end.
+enum class Glance {
+  taken,   // the match, and it is out
+  none,    // no entry meets the key
+  unknown  // a search can tell; nothing has changed
+};
+
 template <class Queue>
-inline TakeResult find_and_take(Queue& queue, const MatchKey& key, void** cookie) noexcept {
-  std::uint64_t depth = 0;
-  const auto hit = queue.find(key, depth);
-  if (!hit) return {false, depth};
-  *cookie = queue.at(hit).cookie;
-  queue.erase(hit);
-  return {true, depth};
+concept OffersOnly = requires(Queue queue, MatchKey key, void** cookie) {
+  queue.take_only(key, cookie);
+};
+template <class Queue>
+concept OffersTake = requires(Queue queue, MatchKey key, void** cookie) {
+  queue.take(key, cookie);
+};
+
+// Finds and takes out the oldest entry that meets the key.
+template <class Queue>
+inline TakeResult take_from(Queue& queue, const MatchKey& key, void** cookie) noexcept {
+  if constexpr (OffersTake<Queue>) {
+    return queue.take(key, cookie);
+  } else {
+    std::uint64_t depth = 0;
+    const auto hit = queue.find(key, depth);
+    if (!hit) return {false, depth};
+    *cookie = queue.at(hit).cookie;
+    queue.erase(hit);
+    return {true, depth};
+  }
 }
 
 }  // namespace tagline

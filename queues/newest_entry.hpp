@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "queues/match_key.hpp"
 #include "queues/resources.hpp"
@@ -20,7 +19,7 @@ namespace tagline {
 // loaded as a whole right after one lane of it was stored, which would wait for
 // the store to leave the core. And a queue of one entry takes no node at all.
 //
-// Structure offers the operations of queues/linear.hpp. Guarantees: those of the
+// Structure offers the operations of queues/linear.hpp, and kBeyond. Guarantees: those of the
 // structure; the newest entry is found after all others, because it is the last
 // in order.
 template <class Structure>
@@ -32,7 +31,7 @@ class NewestEntry {
     return Structure::node_bytes(parameters);
   }
 
-  // A hit in the structure, or the newest entry as a lane that no node has.
+  // A hit in the structure, or for the newest entry the one that is never any of its.
   using Hit = typename Structure::Hit;
 
   NewestEntry(QueueResources& resources, const Parameters& parameters, QueueSide side) noexcept
@@ -48,29 +47,42 @@ class NewestEntry {
     waits_ = true;
   }
 
-  // No call for the newest entry where it is the only one.
-  bool front_meets(const MatchKey& key) const noexcept {
-    return older_.empty() && keys_meet(newest_.key, key);
+  // Wants !empty(): the newest entry may be the only one.
+  Glance take_only(const MatchKey& key, void** cookie) noexcept {
+    if (!older_.empty()) return Glance::unknown;
+    if (!keys_meet(newest_.key, key)) return Glance::none;
+    *cookie = newest_.cookie;
+    waits_ = false;
+    return Glance::taken;
   }
-  void* front_cookie() const noexcept { return newest_.cookie; }
-  void erase_front() noexcept { waits_ = false; }
 
-  Hit find(const MatchKey& key, std::uint64_t& depth) const noexcept {
+  TakeResult take(const MatchKey& key, void** cookie) noexcept {
+    TakeResult result{false, 0};
+    if (!older_.empty()) result = take_from(older_, key, cookie);
+    if (result.taken || !waits_) return result;
+    ++result.depth;
+    if (!keys_meet(newest_.key, key)) return result;
+    *cookie = newest_.cookie;
+    waits_ = false;
+    return {true, result.depth};
+  }
+
+  Hit find(const MatchKey& key, std::uint64_t& depth) noexcept {
     if (!older_.empty()) {
       if (const Hit hit = older_.find(key, depth)) return hit;
     }
     if (!waits_) return {};
     ++depth;
-    return keys_meet(newest_.key, key) ? kNewest : Hit{};
+    return keys_meet(newest_.key, key) ? Structure::kBeyond : Hit{};
   }
 
   Hit find_exact(const MatchKey& key, const void* cookie) const noexcept {
     if (const Hit hit = older_.find_exact(key, cookie)) return hit;
-    return waits_ && newest_.cookie == cookie && newest_.key == key ? kNewest : Hit{};
+    return waits_ && newest_.cookie == cookie && newest_.key == key ? Structure::kBeyond : Hit{};
   }
 
   Hit find_sequence(std::uint64_t sequence) const noexcept {
-    return waits_ && newest_.sequence == sequence ? kNewest : older_.find_sequence(sequence);
+    return waits_ && newest_.sequence == sequence ? Structure::kBeyond : older_.find_sequence(sequence);
   }
 
   QueueEntry at(Hit hit) const noexcept { return is_newest(hit) ? newest_ : older_.at(hit); }
@@ -99,8 +111,7 @@ class NewestEntry {
   }
 
  private:
-  static constexpr Hit kNewest = {nullptr, std::numeric_limits<int>::max()};
-  static bool is_newest(Hit hit) noexcept { return hit.lane == kNewest.lane; }
+  static bool is_newest(Hit hit) noexcept { return hit == Structure::kBeyond; }
 
   bool waits_ = false;
   QueueEntry newest_;

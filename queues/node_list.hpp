@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <new>
 
 #include "queues/match_key.hpp"
@@ -48,7 +49,10 @@ class NodeList {
     Node* older = nullptr;
     int lane = kNoLane;
     explicit operator bool() const noexcept { return lane != kNoLane; }
+    friend bool operator==(const Hit&, const Hit&) = default;
   };
+  // A hit that is no entry of any list.
+  static constexpr Hit kBeyond = {nullptr, std::numeric_limits<int>::max()};
 
   NodeList(NodePool& pool, const Shape& shape) noexcept : shape_(shape), pool_(&pool) {}
   NodeList(const NodeList&) = delete;

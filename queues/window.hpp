@@ -42,17 +42,21 @@ class Window {
   std::size_t head() const noexcept { return head_; }
   std::size_t tail() const noexcept { return tail_; }
 
-  // These want !empty().
-  bool front_meets(const MatchKey& key) const noexcept {
-    const std::size_t i = head_ & wrap_;
-    return ((bits_[i] ^ key.bits) & mask_[i] & key.mask) == 0;
-  }
-  void* front_cookie() const noexcept { return payload_[head_ & wrap_].cookie; }
-  void erase_front() noexcept {
-    ++head_;
-    if (holes_ != 0) [[unlikely]] {
-      trim();
+  // Looks at the oldest entry, and at the newest if there are two.
+  Glance take_near(const MatchKey& key, void** cookie, std::uint64_t& depth) noexcept {
+    if (empty()) return Glance::none;
+    if (meets(head_, key)) {
+      if (holes_ != 0) [[unlikely]] return Glance::unknown;
+      ++depth;
+      *cookie = cookie_at(head_++);
+      return Glance::taken;
     }
+    if (tail_ - head_ > 2) return Glance::unknown;
+    const bool one = tail_ - head_ == 1;
+    depth += one ? 1 : 2;
+    if (one || !meets(tail_ - 1, key)) return Glance::none;
+    *cookie = cookie_at(--tail_);
+    return Glance::taken;
   }
 
   // Wants !full().
@@ -70,8 +74,7 @@ class Window {
   std::size_t find(const MatchKey& key, std::size_t from) const noexcept {
     const std::size_t near = std::min(tail_, from + kInline);
     for (std::size_t position = from; position != near; ++position) {
-      const std::size_t i = position & wrap_;
-      if (((bits_[i] ^ key.bits) & mask_[i] & key.mask) == 0) return position;
+      if (meets(position, key)) return position;
     }
     return near == tail_ ? kNone : find_beyond(key, near);
   }
@@ -85,7 +88,9 @@ class Window {
 
   void erase(std::size_t position) noexcept {
     if (position == head_) [[likely]] {
-      erase_front();
+      ++head_;
+      if (holes_ != 0) [[unlikely]]
+        trim();
     } else if (position + 1 == tail_) {
       --tail_;
       if (holes_ != 0) [[unlikely]]
@@ -155,6 +160,11 @@ class Window {
   static constexpr std::uint64_t kHoleBits = key_bits(-1, INT32_MIN);
   bool is_hole(std::size_t position) const noexcept { return bits_[position & wrap_] == kHoleBits; }
 
+  bool meets(std::size_t position, const MatchKey& key) const noexcept {
+    const std::size_t i = position & wrap_;
+    return ((bits_[i] ^ key.bits) & mask_[i] & key.mask) == 0;
+  }
+
   [[gnu::noinline, gnu::cold]] void make_hole(std::size_t position) noexcept {
     bits_[position & wrap_] = kHoleBits;
     mask_[position & wrap_] = ~std::uint64_t{0};
@@ -203,7 +213,7 @@ class Window {
   std::uint64_t* mask_;
   Payload* payload_;
   QueueResources* resources_;
-  alignas(kCacheLine) std::uint64_t inline_bits_[kInline];
+  std::uint64_t inline_bits_[kInline];
   std::uint64_t inline_mask_[kInline];
   Payload inline_payload_[kInline];
 };

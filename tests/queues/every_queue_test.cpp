@@ -72,13 +72,19 @@ class Twin {
         return;
       }
     }
-    if constexpr (requires { queue.front_meets(key); }) {
-      if (queue.front_meets(key)) {
-        ASSERT_EQ(place, 0u);
-        ASSERT_EQ(queue.front_cookie(), reference.entries[0].cookie);
-        queue.erase_front();
-        reference.erase(0);
-        return;
+    if constexpr (OffersOnly<decltype(queue)>) {
+      void* cookie = nullptr;
+      switch (queue.take_only(key, &cookie)) {
+        case Glance::taken:
+          ASSERT_EQ(place, 0u);
+          ASSERT_EQ(cookie, reference.entries[0].cookie);
+          reference.erase(0);
+          return;
+        case Glance::none:
+          ASSERT_EQ(place, reference.size());
+          return;
+        case Glance::unknown:
+          break;
       }
     }
     ASSERT_NO_FATAL_FAILURE(expect_and_erase(queue.find(key, depth), place));

@@ -38,7 +38,7 @@ class Vector : public testing::Test {
     queue_.for_each([&](const QueueEntry& entry) { all.push_back(key_tag(entry.key)); });
     return all;
   }
-  std::uint64_t depth_of(int tag) const {
+  std::uint64_t depth_of(int tag) {
     std::uint64_t depth = 0;
     queue_.find(key(tag), depth);
     return depth;
