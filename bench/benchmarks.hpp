@@ -25,6 +25,7 @@ void progress(const std::string& text);
 void end_progress();
 
 void add_depth(CLI::App& app, Context& context);
+void add_depth_sweep(CLI::App& app, Context& context);
 void add_engine(CLI::App& app, Context& context);
 void add_hotcache(CLI::App& app, Context& context);
 void add_pml(CLI::App& app, Context& context);

@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
       ->take_last()
       ->capture_default_str();
   bench::add_depth(app, context);
+  bench::add_depth_sweep(app, context);
   bench::add_engine(app, context);
   bench::add_hotcache(app, context);
   bench::add_pml(app, context);
