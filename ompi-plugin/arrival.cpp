@@ -76,16 +76,28 @@ void release_held(CommunicatorState& state, std::int32_t source) {
   }
 }
 
+// The packet's communicator; NULL when it is not known yet and the packet is kept.
+[[gnu::noinline]] CommunicatorState* find_state(const Arrival& arrival) {
+  const std::uint32_t context = arrival.match().context & ~kUnordered;
+  ompi_communicator_t* comm = tagline_find_communicator(context);
+  // A communicator enters Open MPI's table before it is complete.
+  if (comm == nullptr || state_of(comm) == nullptr) [[unlikely]] {
+    if (keep_early(arrival)) return nullptr;
+    comm = tagline_find_communicator(context);
+  }
+  if (!plugin.threads) latest_state = state_of(comm);
+  return state_of(comm);
+}
+
 // Inlined into the callbacks, so that each knows its kind of packet.
 [[gnu::always_inline]] inline void handle(const Arrival& arrival) {
   const EagerHeader& header = arrival.match();
-  ompi_communicator_t* comm = tagline_find_communicator(header.context & ~kUnordered);
-  // A communicator enters Open MPI's table before it is complete.
-  if (comm == nullptr || state_of(comm) == nullptr) [[unlikely]] {
-    if (keep_early(arrival)) return;
-    comm = tagline_find_communicator(header.context & ~kUnordered);
+  CommunicatorState* found = latest_state;
+  if (found == nullptr || found->context_id != header.context || plugin.threads) {
+    found = find_state(arrival);
+    if (found == nullptr) return;
   }
-  CommunicatorState& state = *state_of(comm);
+  CommunicatorState& state = *found;
   const std::int32_t source = header.source;
 
   Guard guard(state.lock);

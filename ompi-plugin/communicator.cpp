@@ -52,6 +52,8 @@ void print_entry(void*, tagline_side side, tagline_envelope envelope, void* cook
 
 }  // namespace
 
+CommunicatorState* latest_state = nullptr;
+
 PeerTable::~PeerTable() {
   for (std::int32_t i = 0; i < page_count_; ++i) std::free(pages_[i]);
   std::free(pages_);
@@ -127,6 +129,7 @@ int tagline_del_comm(ompi_communicator_t* comm) {
   CommunicatorState* state = state_of(comm);
   if (state == nullptr) return OMPI_SUCCESS;
   comm->c_pml_comm = nullptr;
+  if (latest_state == state) latest_state = nullptr;
   tagline_for_each(state->matcher, discard_unexpected, nullptr);
   tagline_destroy(state->matcher);
   for (auto& [key, stored] : state->held) discard(stored);

@@ -34,12 +34,14 @@ class PeerTable {
 
   // NULL when memory is exhausted. Threads: any.
   Peer* find(std::int32_t rank) {
-    Peer* page = std::atomic_ref<Peer*>(pages_[rank / kPagePeers]).load(std::memory_order_acquire);
+    // Unsigned: a division by a power of two is then one shift.
+    const auto index = static_cast<std::uint32_t>(rank);
+    Peer* page = std::atomic_ref<Peer*>(pages_[index / kPagePeers]).load(std::memory_order_acquire);
     if (page == nullptr) [[unlikely]] {
       page = add_page(rank / kPagePeers);
       if (page == nullptr) return nullptr;
     }
-    return &page[rank % kPagePeers];
+    return &page[index % kPagePeers];
   }
 
  private:
@@ -61,6 +63,9 @@ struct CommunicatorState {
   // sender whose first try found no resources.
   std::unordered_map<std::uint64_t, StoredArrival*> held;
 };
+
+// Of the latest packet, for the next one; NULL: look it up. Not used with several threads.
+extern CommunicatorState* latest_state;
 
 inline CommunicatorState* state_of(const ompi_communicator_t* comm) {
   return reinterpret_cast<CommunicatorState*>(comm->c_pml_comm);

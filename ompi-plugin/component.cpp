@@ -229,6 +229,10 @@ extern "C" int tagline_component_register(void) {
                 "Bytes up to which a message is handed to the BTL at once, without a request, if "
                 "the BTL can do that and its eager limit allows it",
                 MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.send_inline_limit);
+  add_parameter("send_box_limit",
+                "Bytes up to which a nonblocking send goes through the small buffer that a BTL may "
+                "have for messages in a hurry; blocking sends always may",
+                MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.send_box_limit);
   add_parameter("unexpected_inline",
                 "Bytes, header included, up to which an unexpected message is stored in its list "
                 "element; longer ones are allocated one by one",

@@ -22,6 +22,7 @@ struct Parameters {
   unsigned receive_pipeline_depth = 4;
   unsigned unexpected_inline = 128;
   unsigned send_inline_limit = 4096;
+  unsigned send_box_limit = 256;
   std::size_t unexpected_limit = 0;
 };
 

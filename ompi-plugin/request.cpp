@@ -89,59 +89,17 @@ opal_class_t receive_class = {"tagline_receive_request",
                               nullptr,
                               sizeof(ReceiveRequest)};
 
-void describe(mca_pml_base_request_t& base, const void* buffer, std::size_t count,
-              ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm,
-              bool persistent) {
-  OMPI_REQUEST_INIT(&base.req_ompi, persistent);
-  base.req_ompi.req_mpi_object.comm = comm;
-  base.req_ompi.req_status._cancelled = 0;
-  // A persistent request that has not been started belongs to the user alone.
-  base.req_pml_complete = persistent;
-  base.req_free_called = false;
-  base.req_comm = comm;
-  base.req_datatype = datatype;
-  base.req_addr = const_cast<void*>(buffer);
-  base.req_count = count;
-  base.req_peer = peer;
-  base.req_tag = tag;
-  base.req_proc = nullptr;
-  base.req_sequence = 0;
-}
-
-void prepare_base(mca_pml_base_request_t& base, const void* buffer, std::size_t count,
-                  ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm,
-                  bool persistent) {
-  OBJ_RETAIN(comm);
-  OMPI_DATATYPE_RETAIN(datatype);
-  describe(base, buffer, count, datatype, peer, tag, comm, persistent);
-}
-
-void unprepare_base(mca_pml_base_request_t& base) {
+inline void unprepare_base(mca_pml_base_request_t& base) {
   OMPI_REQUEST_FINI(&base.req_ompi);
   OMPI_DATATYPE_RELEASE(base.req_datatype);
   opal_convertor_cleanup(&base.req_convertor);
   OBJ_RELEASE(base.req_comm);
 }
 
-void lay_out(ReceiveRequest& request, void* buffer, std::size_t count,
-             const ompi_datatype_t* datatype) {
-  request.layout = Layout(buffer, count, datatype);
-  // Contiguous data is copied without the convertor.
-  if (!request.layout.contiguous) {
-    opal_convertor_copy_and_prepare_for_recv(ompi_proc_local_proc->super.proc_convertor,
-                                             &datatype->super, count, buffer, 0,
-                                             &request.base.req_base.req_convertor);
-  }
-}
-
 }  // namespace
 
 SendRequest* allocate_send() {
   return reinterpret_cast<SendRequest*>(opal_free_list_wait(&mca_pml_base_send_requests));
-}
-
-ReceiveRequest* allocate_receive() {
-  return reinterpret_cast<ReceiveRequest*>(opal_free_list_wait(&mca_pml_base_recv_requests));
 }
 
 void prepare(SendRequest& request, const void* buffer, std::size_t count, ompi_datatype_t* datatype,
@@ -158,19 +116,6 @@ void prepare(SendRequest& request, const void* buffer, std::size_t count, ompi_d
   opal_convertor_copy_and_prepare_for_send(ompi_proc_local_proc->super.proc_convertor,
                                            &datatype->super, count, buffer, 0,
                                            &request.base.req_base.req_convertor);
-}
-
-void prepare(ReceiveRequest& request, void* buffer, std::size_t count, ompi_datatype_t* datatype,
-             int peer, int tag, ompi_communicator_t* comm, bool persistent) {
-  prepare_base(request.base.req_base, buffer, count, datatype, peer, tag, comm, persistent);
-  request.life = persistent ? std::uint32_t{kComponentDone} : 0;
-  lay_out(request, buffer, count, datatype);
-}
-
-void prepare_blocking(ReceiveRequest& request, void* buffer, std::size_t count,
-                      ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm) {
-  describe(request.base.req_base, buffer, count, datatype, peer, tag, comm, false);
-  lay_out(request, buffer, count, datatype);
 }
 
 void unprepare(SendRequest& request) { unprepare_base(request.base.req_base); }
@@ -201,9 +146,13 @@ void wait(ompi_request_t& request, const mca_bml_base_endpoint_t* endpoint) {
     while (!REQUEST_COMPLETE(&request)) opal_progress();
     return;
   }
-  constexpr unsigned kPollsPerProgress = 8;
+  // The whole loop costs several polls, and an answer that comes meanwhile waits for its end. What
+  // takes longer than an answer is not in such a hurry, and then polling would only take lines
+  // away from a peer that works on many messages.
+  constexpr unsigned kPolls = 64;
+  constexpr unsigned kPollsPerProgress = 32;
   for (unsigned polls = 1; !REQUEST_COMPLETE(&request); ++polls) {
-    if (polls % kPollsPerProgress == 0) {
+    if (polls > kPolls || polls % kPollsPerProgress == 0) {
       opal_progress();
     } else {
       poll();

@@ -72,7 +72,8 @@ struct SendRequest {
 
 struct ReceiveRequest {
   mca_pml_base_recv_request_t base;  // first: Open MPI sees only this
-  Layout layout;                     // what the user offers
+  // What delivery of a small message touches of ours is one line.
+  alignas(64) Layout layout;  // what the user offers
   std::uint32_t life;
   std::int32_t references;
   tagline_handle handle;       // while it waits in the matcher
@@ -96,17 +97,21 @@ struct ReceiveRequest {
 void prepare(SendRequest& request, const void* buffer, std::size_t count, ompi_datatype_t* datatype,
              int peer, int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
              bool persistent);
-void prepare(ReceiveRequest& request, void* buffer, std::size_t count, ompi_datatype_t* datatype,
-             int peer, int tag, ompi_communicator_t* comm, bool persistent);
+inline void prepare(ReceiveRequest& request, void* buffer, std::size_t count,
+                    ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm,
+                    bool persistent);
 
 // The same for a blocking call, whose user keeps datatype and communicator alive; nothing has to be
 // recycled but the convertor of a layout that is not contiguous.
-void prepare_blocking(ReceiveRequest& request, void* buffer, std::size_t count,
-                      ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm);
+inline void prepare_blocking(ReceiveRequest& request, void* buffer, std::size_t count,
+                             ompi_datatype_t* datatype, int peer, int tag,
+                             ompi_communicator_t* comm);
 
 // From Open MPI's free lists; NULL when they are exhausted.
 SendRequest* allocate_send();
-ReceiveRequest* allocate_receive();
+inline ReceiveRequest* allocate_receive() {
+  return reinterpret_cast<ReceiveRequest*>(opal_free_list_wait(&mca_pml_base_recv_requests));
+}
 
 // Drops what prepare() referenced; recycle() also gives the request back to its list.
 void unprepare(SendRequest& request);
@@ -179,6 +184,61 @@ void account(Request& request, std::size_t bytes) {
 // endpoint: the peer if it is known. If its BTL has to be polled, that is done more often than the
 // rest of Open MPI's progress loop, which costs several times as much; or NULL.
 void wait(ompi_request_t& request, const mca_bml_base_endpoint_t* endpoint);
+
+// ---- what every nonblocking call does --------------------------------------
+
+inline void describe(mca_pml_base_request_t& base, const void* buffer, std::size_t count,
+                     ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm,
+                     bool persistent) {
+  OMPI_REQUEST_INIT(&base.req_ompi, persistent);
+  base.req_ompi.req_mpi_object.comm = comm;
+  base.req_ompi.req_status._cancelled = 0;
+  // A persistent request that has not been started belongs to the user alone.
+  base.req_pml_complete = persistent;
+  base.req_free_called = false;
+  base.req_comm = comm;
+  base.req_datatype = datatype;
+  base.req_addr = const_cast<void*>(buffer);
+  base.req_count = count;
+  base.req_peer = peer;
+  base.req_tag = tag;
+  base.req_proc = nullptr;
+  base.req_sequence = 0;
+}
+
+inline void prepare_base(mca_pml_base_request_t& base, const void* buffer, std::size_t count,
+                         ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm,
+                         bool persistent) {
+  OBJ_RETAIN(comm);
+  OMPI_DATATYPE_RETAIN(datatype);
+  describe(base, buffer, count, datatype, peer, tag, comm, persistent);
+}
+
+inline void lay_out(ReceiveRequest& request, void* buffer, std::size_t count,
+                    const ompi_datatype_t* datatype) {
+  request.layout = Layout(buffer, count, datatype);
+  // Contiguous data is copied without the convertor.
+  if (!request.layout.contiguous) {
+    opal_convertor_copy_and_prepare_for_recv(ompi_proc_local_proc->super.proc_convertor,
+                                             &datatype->super, count, buffer, 0,
+                                             &request.base.req_base.req_convertor);
+  }
+}
+
+inline void prepare(ReceiveRequest& request, void* buffer, std::size_t count,
+                    ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm,
+                    bool persistent) {
+  prepare_base(request.base.req_base, buffer, count, datatype, peer, tag, comm, persistent);
+  request.life = persistent ? std::uint32_t{kComponentDone} : 0;
+  lay_out(request, buffer, count, datatype);
+}
+
+inline void prepare_blocking(ReceiveRequest& request, void* buffer, std::size_t count,
+                             ompi_datatype_t* datatype, int peer, int tag,
+                             ompi_communicator_t* comm) {
+  describe(request.base.req_base, buffer, count, datatype, peer, tag, comm, false);
+  lay_out(request, buffer, count, datatype);
+}
 
 opal_class_t* send_request_class();
 opal_class_t* receive_request_class();

@@ -28,6 +28,59 @@ inline bool number(CommunicatorState& state, const ompi_communicator_t* comm, in
   return true;
 }
 
+// One try to put a whole message into a BTL without any request. The data has left the user's
+// buffer on success. False: not possible now, or not with this BTL.
+//
+// many: more messages are likely to follow at once; throughput counts rather than latency.
+inline bool send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& header,
+                        const Layout& layout, const ompi_datatype_t* datatype, std::size_t count,
+                        bool many) {
+  mca_bml_base_btl_t* link = mca_bml_base_btl_array_get_next(&endpoint->btl_eager);
+  mca_btl_base_module_t* btl = link->btl;
+  if (btl->btl_sendi == nullptr || layout.bytes > plugin.parameters.send_inline_limit ||
+      sizeof(header) + layout.bytes > btl->btl_eager_limit) {
+    return false;
+  }
+  if (!spend_for(endpoint, layout.bytes)) return false;
+  opal_convertor_t convertor;
+  // Only what the convertor's users read: it has no reference count and owns nothing.
+  convertor.stack_size = DT_STATIC_STACK_SIZE;
+  convertor.pStack = convertor.static_stack;
+  convertor.stack_pos = 0;
+  convertor.partial_length = 0;
+  if (layout.contiguous) {
+    const opal_convertor_t* local = ompi_proc_local_proc->super.proc_convertor;
+    convertor.remoteArch = local->remoteArch;
+    convertor.master = local->master;
+    convertor.flags = (local->flags & CONVERTOR_TYPE_MASK) | CONVERTOR_SEND | CONVERTOR_NO_OP |
+                      CONVERTOR_HOMOGENEOUS | CONVERTOR_HAS_REMOTE_SIZE;
+    // A BTL with a small box for messages in a hurry (vader) puts those into it whose data needs
+    // no packing. A few messages of this size would fill it, and all wait for its owner.
+    if (!many || layout.bytes <= plugin.parameters.send_box_limit) {
+      convertor.flags |= OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
+    }
+    convertor.local_size = layout.bytes;
+    convertor.remote_size = layout.bytes;
+    convertor.pDesc = &datatype->super;
+    convertor.use_desc = &datatype->super.opt_desc;
+    convertor.count = count;
+    // The convertor adds the datatype's true lower bound itself.
+    convertor.pBaseBuf = layout.memory - datatype->super.true_lb;
+    convertor.bConverted = 0;
+  } else {
+    OBJ_CONSTRUCT(&convertor, opal_convertor_t);
+    opal_convertor_copy_and_prepare_for_send(
+        ompi_proc_local_proc->super.proc_convertor, &datatype->super, count,
+        layout.memory - datatype->super.true_lb, 0, &convertor);
+  }
+  const int status = btl->btl_sendi(btl, link->btl_endpoint, &convertor,
+                                    const_cast<EagerHeader*>(&header), sizeof(header), layout.bytes,
+                                    MCA_BTL_NO_ORDER, kFirstPacketFlags, kEager, nullptr);
+  if (!layout.contiguous) opal_convertor_cleanup(&convertor);
+  if (status != OMPI_SUCCESS) refund_for(endpoint, charge_of(layout.bytes));
+  return status == OMPI_SUCCESS;
+}
+
 // Copies a buffered message into the user's attached buffer. From then on it is the user's
 // buffer no more, and the request is complete for the user.
 int buffer(SendRequest& request) {
@@ -93,7 +146,7 @@ extern "C" int tagline_isend(const void* data, std::size_t count, ompi_datatype_
     if (!number(*state_of(comm), comm, peer, context, sequence)) return OMPI_ERR_OUT_OF_RESOURCE;
     numbered = true;
     const EagerHeader header = {context, comm->c_my_rank, tag, sequence};
-    if (send_inline(endpoint, header, Layout(data, count, datatype), datatype, count)) {
+    if (send_inline(endpoint, header, Layout(data, count, datatype), datatype, count, true)) {
       // Nothing of a completed send's status is defined, so all such sends share one request.
       *handle = &ompi_request_empty;
       return OMPI_SUCCESS;
@@ -130,7 +183,7 @@ extern "C" int tagline_send(const void* data, std::size_t count, ompi_datatype_t
   if (!number(*state_of(comm), comm, peer, context, sequence)) return OMPI_ERR_OUT_OF_RESOURCE;
   if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS) {
     const EagerHeader header = {context, comm->c_my_rank, tag, sequence};
-    if (send_inline(endpoint, header, Layout(data, count, datatype), datatype, count)) {
+    if (send_inline(endpoint, header, Layout(data, count, datatype), datatype, count, false)) {
       return OMPI_SUCCESS;
     }
   }

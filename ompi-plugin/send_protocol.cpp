@@ -9,9 +9,6 @@
 namespace tagline::pml {
 namespace {
 
-constexpr std::uint32_t kFirstPacketFlags =
-    MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
-
 EagerHeader match_header(SendRequest& request) {
   const mca_pml_base_request_t& base = request.base.req_base;
   return {request.context, base.req_comm->c_my_rank, base.req_tag, request.sequence};
@@ -79,15 +76,6 @@ int dispatch(mca_bml_base_btl_t* link, mca_btl_base_descriptor_t* descriptor, Wi
   const int status = mca_bml_base_send(link, descriptor, tag);
   if (status < 0) mca_bml_base_free(link, descriptor);
   return status;
-}
-
-// Credit for a packet with so much payload. Always there if memory is not bounded.
-bool spend_for(mca_bml_base_endpoint_t* endpoint, std::size_t payload) {
-  return !plugin.credit || spend(credit_account(endpoint->btl_proc), charge_of(payload));
-}
-
-void refund_for(mca_bml_base_endpoint_t* endpoint, std::uint64_t charge) {
-  if (plugin.credit && charge != 0) refund(credit_account(endpoint->btl_proc), charge);
 }
 
 int start_eager(SendRequest& request, mca_bml_base_btl_t* link) {
@@ -218,50 +206,6 @@ int start(SendRequest& request) {
     retry_later(request.pending, request.endpoint, retry_start, &request);
   }
   return OMPI_SUCCESS;
-}
-
-bool send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& header, const Layout& layout,
-                 const ompi_datatype_t* datatype, std::size_t count) {
-  mca_bml_base_btl_t* link = mca_bml_base_btl_array_get_next(&endpoint->btl_eager);
-  mca_btl_base_module_t* btl = link->btl;
-  if (btl->btl_sendi == nullptr || layout.bytes > plugin.parameters.send_inline_limit ||
-      sizeof(header) + layout.bytes > btl->btl_eager_limit) {
-    return false;
-  }
-  if (!spend_for(endpoint, layout.bytes)) return false;
-  opal_convertor_t convertor;
-  // Only what the convertor's users read: it has no reference count and owns nothing.
-  convertor.stack_size = DT_STATIC_STACK_SIZE;
-  convertor.pStack = convertor.static_stack;
-  convertor.stack_pos = 0;
-  convertor.partial_length = 0;
-  if (layout.contiguous) {
-    const opal_convertor_t* local = ompi_proc_local_proc->super.proc_convertor;
-    convertor.remoteArch = local->remoteArch;
-    convertor.master = local->master;
-    convertor.flags = (local->flags & CONVERTOR_TYPE_MASK) | CONVERTOR_SEND | CONVERTOR_NO_OP |
-                      CONVERTOR_HOMOGENEOUS | CONVERTOR_HAS_REMOTE_SIZE |
-                      OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
-    convertor.local_size = layout.bytes;
-    convertor.remote_size = layout.bytes;
-    convertor.pDesc = &datatype->super;
-    convertor.use_desc = &datatype->super.opt_desc;
-    convertor.count = count;
-    // The convertor adds the datatype's true lower bound itself.
-    convertor.pBaseBuf = layout.memory - datatype->super.true_lb;
-    convertor.bConverted = 0;
-  } else {
-    OBJ_CONSTRUCT(&convertor, opal_convertor_t);
-    opal_convertor_copy_and_prepare_for_send(
-        ompi_proc_local_proc->super.proc_convertor, &datatype->super, count,
-        layout.memory - datatype->super.true_lb, 0, &convertor);
-  }
-  const int status = btl->btl_sendi(btl, link->btl_endpoint, &convertor,
-                                    const_cast<EagerHeader*>(&header), sizeof(header), layout.bytes,
-                                    MCA_BTL_NO_ORDER, kFirstPacketFlags, kEager, nullptr);
-  if (!layout.contiguous) opal_convertor_cleanup(&convertor);
-  if (status != OMPI_SUCCESS) refund_for(endpoint, charge_of(layout.bytes));
-  return status == OMPI_SUCCESS;
 }
 
 mca_bml_base_btl_t* direct_link(mca_bml_base_endpoint_t* endpoint, std::uint32_t flag,

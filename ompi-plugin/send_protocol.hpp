@@ -2,21 +2,33 @@
 // How a message leaves: eager, rendezvous with fragments, or read (Get) or written (Put) directly.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "compat.h"
+#include "credit.hpp"
+#include "plugin.hpp"
 #include "request.hpp"
 
 namespace tagline::pml {
+
+inline constexpr std::uint32_t kFirstPacketFlags =
+    MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+
+// Credit for a packet with so much payload. Always there if memory is not bounded.
+inline bool spend_for(mca_bml_base_endpoint_t* endpoint, std::size_t payload) {
+  return !plugin.credit || spend(credit_account(endpoint->btl_proc), charge_of(payload));
+}
+
+inline void refund_for(mca_bml_base_endpoint_t* endpoint, std::uint64_t charge) {
+  if (plugin.credit && charge != 0) refund(credit_account(endpoint->btl_proc), charge);
+}
 
 // Starts a prepared request whose sequence number is set. A BTL without resources is no error:
 // the request waits and is tried again.
 //
 // Returns OMPI_SUCCESS, or an error with the request untouched.
 int start(SendRequest& request);
-
-// One try to put a whole message into a BTL without any request. The data has left the user's
-// buffer on success. False: not possible now, or not with this BTL.
-bool send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& header, const Layout& layout,
-                 const ompi_datatype_t* datatype, std::size_t count);
 
 // Queues bytes of the message to be sent as fragments, and sends what the BTLs take.
 void send_range(SendRequest& request, Range range);
