@@ -199,7 +199,7 @@ int run_pml(const Context& context, const Settings& settings) {
   const std::vector<std::string> drain{context.programs / "depth",
                                        "--no-bandwidth",
                                        "--budget-ms",
-                                       "10",
+                                       "60",
                                        "--depths",
                                        "16384",
                                        "--caches",

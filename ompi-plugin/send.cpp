@@ -28,20 +28,26 @@ inline bool number(CommunicatorState& state, const ompi_communicator_t* comm, in
   return true;
 }
 
+enum class Inline {
+  kSent,
+  kFull,  // not possible now
+  kNo,    // not with this message or this BTL
+};
+
 // One try to put a whole message into a BTL without any request. The data has left the user's
-// buffer on success. False: not possible now, or not with this BTL.
+// buffer on success.
 //
 // many: more messages are likely to follow at once; throughput counts rather than latency.
-inline bool send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& header,
-                        const Layout& layout, const ompi_datatype_t* datatype, std::size_t count,
-                        bool many) {
+inline Inline send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& header,
+                          const Layout& layout, const ompi_datatype_t* datatype, std::size_t count,
+                          bool many) {
   mca_bml_base_btl_t* link = mca_bml_base_btl_array_get_next(&endpoint->btl_eager);
   mca_btl_base_module_t* btl = link->btl;
   if (btl->btl_sendi == nullptr || layout.bytes > plugin.parameters.send_inline_limit ||
       sizeof(header) + layout.bytes > btl->btl_eager_limit) {
-    return false;
+    return Inline::kNo;
   }
-  if (!spend_for(endpoint, layout.bytes)) return false;
+  if (!spend_for(endpoint, layout.bytes)) return Inline::kNo;
   opal_convertor_t convertor;
   // Only what the convertor's users read: it has no reference count and owns nothing.
   convertor.stack_size = DT_STATIC_STACK_SIZE;
@@ -78,7 +84,24 @@ inline bool send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& he
                                     MCA_BTL_NO_ORDER, kFirstPacketFlags, kEager, nullptr);
   if (!layout.contiguous) opal_convertor_cleanup(&convertor);
   if (status != OMPI_SUCCESS) refund_for(endpoint, charge_of(layout.bytes));
-  return status == OMPI_SUCCESS;
+  return status == OMPI_SUCCESS ? Inline::kSent : Inline::kFull;
+}
+
+// The same for a blocking call. A peer that is behind with many messages makes room in less time
+// than it takes to queue the message, have it sent by progress and be told that it has gone.
+[[gnu::noinline]] bool send_inline_soon(mca_bml_base_endpoint_t* endpoint,
+                                        const EagerHeader& header, const Layout& layout,
+                                        const ompi_datatype_t* datatype, std::size_t count) {
+  constexpr unsigned kTries = 32;
+  constexpr unsigned kPollsPerTry = 4;
+  const auto poll = endpoint->btl_eager.bml_btls[0].btl->btl_component->btl_progress;
+  if (poll == nullptr || plugin.threads) return false;
+  for (unsigned tries = 0; tries < kTries; ++tries) {
+    for (unsigned i = 0; i < kPollsPerTry; ++i) poll();
+    const Inline result = send_inline(endpoint, header, layout, datatype, count, false);
+    if (result != Inline::kFull) return result == Inline::kSent;
+  }
+  return false;
 }
 
 // Copies a buffered message into the user's attached buffer. From then on it is the user's
@@ -146,7 +169,8 @@ extern "C" int tagline_isend(const void* data, std::size_t count, ompi_datatype_
     if (!number(*state_of(comm), comm, peer, context, sequence)) return OMPI_ERR_OUT_OF_RESOURCE;
     numbered = true;
     const EagerHeader header = {context, comm->c_my_rank, tag, sequence};
-    if (send_inline(endpoint, header, Layout(data, count, datatype), datatype, count, true)) {
+    if (send_inline(endpoint, header, Layout(data, count, datatype), datatype, count, true) ==
+        Inline::kSent) {
       // Nothing of a completed send's status is defined, so all such sends share one request.
       *handle = &ompi_request_empty;
       return OMPI_SUCCESS;
@@ -183,7 +207,11 @@ extern "C" int tagline_send(const void* data, std::size_t count, ompi_datatype_t
   if (!number(*state_of(comm), comm, peer, context, sequence)) return OMPI_ERR_OUT_OF_RESOURCE;
   if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS) {
     const EagerHeader header = {context, comm->c_my_rank, tag, sequence};
-    if (send_inline(endpoint, header, Layout(data, count, datatype), datatype, count, false)) {
+    const Layout layout(data, count, datatype);
+    const Inline result = send_inline(endpoint, header, layout, datatype, count, false);
+    if (result == Inline::kSent) [[likely]]
+      return OMPI_SUCCESS;
+    if (result == Inline::kFull && send_inline_soon(endpoint, header, layout, datatype, count)) {
       return OMPI_SUCCESS;
     }
   }
