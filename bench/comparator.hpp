@@ -43,6 +43,7 @@ struct Comparator : tagline_matcher {
   std::size_t drop_source(std::uint64_t, std::int32_t, tagline_visitor, void*) override {
     return 0;
   }
+  tagline_status set_hints(std::uint64_t, unsigned) noexcept override { return TAGLINE_INVALID; }
   void for_each(tagline_visitor, void*) const override {}
 };
 

@@ -34,6 +34,7 @@ struct tagline_matcher {
   virtual std::size_t drop_context(std::uint64_t context_id, tagline_visitor, void* user) = 0;
   virtual std::size_t drop_source(std::uint64_t context_id, std::int32_t source, tagline_visitor,
                                   void* user) = 0;
+  virtual tagline_status set_hints(std::uint64_t context_id, unsigned hints) noexcept = 0;
   virtual void for_each(tagline_visitor, void* user) const = 0;
   virtual tagline_statistics statistics() const noexcept = 0;
 
@@ -196,6 +197,12 @@ class QueueMatcher final : public tagline_matcher {
         visit, user);
   }
 
+  tagline_status set_hints(std::uint64_t context_id, unsigned hints) noexcept override {
+    if (!find_or_make_context(context_id)) return no_memory();
+    known_context(context_id)->set_hints(hints);
+    return TAGLINE_OK;
+  }
+
   void for_each(tagline_visitor visit, void* user) const override {
     const auto visit_side = [&](tagline_side side, const Queue Context::*queue) {
       for (const auto& [id, context] : contexts_) {
@@ -237,9 +244,21 @@ class QueueMatcher final : public tagline_matcher {
       memory.note_in_use(this, sizeof *this);
     }
     ~Context() { memory.note_out_of_use(this); }
+
+    void set_hints(unsigned promised) noexcept {
+      hints = promised;
+      constexpr unsigned kNoWildcards = TAGLINE_NO_ANY_SOURCE | TAGLINE_NO_ANY_TAG;
+      const Hints for_queues = {(promised & kNoWildcards) != kNoWildcards,
+                                (promised & TAGLINE_ALLOW_OVERTAKING) != 0};
+      for (Queue* queue : {&posted, &unexpected}) {
+        if constexpr (requires { queue->set_hints(for_queues); }) queue->set_hints(for_queues);
+      }
+    }
+
     const std::uint64_t id;
     Queue posted;
     Queue unexpected;
+    unsigned hints = 0;
     NodeMemory& memory;
   };
   using Contexts = std::unordered_map<std::uint64_t, std::unique_ptr<Context>>;
@@ -478,6 +497,7 @@ class QueueMatcher final : public tagline_matcher {
     Contexts contexts;
     for (const auto& [id, context] : contexts_) {
       auto copy = std::make_unique<Context>(id, *resources, parameters_);
+      copy->set_hints(context->hints);
       if (!copy_entries(context->posted, copy->posted)) return false;
       if (!copy_entries(context->unexpected, copy->unexpected)) return false;
       contexts.emplace(id, std::move(copy));

@@ -135,6 +135,13 @@ size_t tagline_drop_source(tagline_matcher* matcher, uint64_t context_id, int32_
   return matcher == nullptr ? 0 : matcher->drop_source(context_id, source, visit, user);
 }
 
+tagline_status tagline_set_hints(tagline_matcher* matcher, uint64_t context_id, unsigned hints) {
+  if (matcher == nullptr) return invalid(kNoMatcher);
+  constexpr unsigned kAll = TAGLINE_NO_ANY_SOURCE | TAGLINE_NO_ANY_TAG | TAGLINE_ALLOW_OVERTAKING;
+  if ((hints & ~kAll) != 0) return invalid("hints has a bit that is none of tagline_hint");
+  return matcher->set_hints(context_id, hints);
+}
+
 void tagline_for_each(const tagline_matcher* matcher, tagline_visitor visit, void* user) {
   if (matcher != nullptr && visit != nullptr) matcher->for_each(visit, user);
 }

@@ -226,6 +226,31 @@ TAGLINE_API size_t tagline_drop_context(tagline_matcher* matcher, uint64_t conte
 TAGLINE_API size_t tagline_drop_source(tagline_matcher* matcher, uint64_t context_id,
                                        int32_t source, tagline_visitor visit, void* user);
 
+/* ---- Promises ----------------------------------------------------------- */
+
+/** What a host may promise about a context; each promise spares work. */
+typedef enum tagline_hint {
+  TAGLINE_NO_ANY_SOURCE = 1,   /**< No receive or probe has TAGLINE_ANY_SOURCE. Together with the
+                                    next one: messages are indexed once and not listed by age. */
+  TAGLINE_NO_ANY_TAG = 2,      /**< No receive or probe has TAGLINE_ANY_TAG. */
+  TAGLINE_ALLOW_OVERTAKING = 4 /**< Of several partners any will do: the newest entry of a queue
+                                    is looked at first. */
+} tagline_hint;
+
+/**
+ * Promise something about a context (MPI's mpi_assert_no_any_source, mpi_assert_no_any_tag,
+ * mpi_assert_allow_overtaking). Replaces what was promised before and ends with
+ * tagline_drop_context(). At any time; entries that wait stay.
+ *
+ * A receive that breaks the promise of no wildcards is matched all the same, at the
+ * cost of a walk over all messages.
+ *
+ * @param hints  Any of tagline_hint, added; 0: no promise.
+ * @return TAGLINE_OK; TAGLINE_INVALID for an unknown hint; TAGLINE_NO_MEMORY.
+ */
+TAGLINE_API tagline_status tagline_set_hints(tagline_matcher* matcher, uint64_t context_id,
+                                             unsigned hints);
+
 /* ---- Looking inside ---------------------------------------------------- */
 
 /** Visit every entry: posted receives first. Entries of one context come oldest

@@ -69,6 +69,11 @@ class WindowedIndex {
   WindowedIndex(QueueResources& resources, Parameters, QueueSide side) noexcept
       : window_(resources), resources_(&resources), side_(side) {}
 
+  void set_hints(const Hints& hints) noexcept {
+    hints_ = hints;
+    if (index_ != nullptr) index_->set_hints(hints);
+  }
+
   bool empty() const noexcept { return window_.empty() && !has_indexed(); }
 
   TakeResult take(const MatchKey& key, void** cookie) noexcept {
@@ -255,6 +260,7 @@ class WindowedIndex {
     if (index_ == nullptr) {
       index_.reset(new (std::nothrow) KeyIndex(*resources_, side_));
       if (index_ == nullptr) return false;
+      index_->set_hints(hints_);
     }
     bool moved = false;
     for (; entries > 0 && window_.head() < before && !window_.empty(); --entries) {
@@ -311,6 +317,7 @@ class WindowedIndex {
   std::size_t passed_ = 0;  // entries of the window, in vain, since it was last decided about
   QueueResources* resources_;
   const QueueSide side_;
+  Hints hints_;
 };
 
 using AdaptiveQueue = NewestEntry<WindowedIndex<false>>;

@@ -23,11 +23,22 @@ KeyIndex::KeyIndex(QueueResources& resources, QueueSide side) noexcept
       side_(side),
       resources_(&resources) {}
 
-KeyIndex::~KeyIndex() {
+KeyIndex::~KeyIndex() { forget_log(); }
+
+void KeyIndex::forget_log() noexcept {
   for (int c = 1; c < kClasses; ++c) drop_view(c);
   if (resources_->pool.is_doomed()) return;
   passed_.clear(resources_->pool);
   log_.clear(resources_->pool);
+  logged_ = 0;
+  passing_ = false;
+}
+
+void KeyIndex::set_hints(const Hints& hints) noexcept {
+  wildcards_ = hints.wildcards;
+  if (wildcards_ || !logging_) return;
+  logging_ = false;
+  forget_log();
 }
 
 bool KeyIndex::push(const QueueEntry& entry) noexcept {
@@ -35,7 +46,8 @@ bool KeyIndex::push(const QueueEntry& entry) noexcept {
   KeyTable& table = tables_[key_class];
   const IndexItem item = {reinterpret_cast<std::uint64_t>(entry.cookie), entry.sequence};
   if (!table.reserve()) return false;
-  if (side_ == QueueSide::unexpected) {
+  if (size_ == 0) logging_ = wildcards_;
+  if (side_ == QueueSide::unexpected && logging_) {
     // The table and the log may each want a node, and reserve() saw to one.
     table.push(entry.key.bits, item);
     if (!resources_->pool.has_node() && !resources_->pool.grow()) {
@@ -71,7 +83,20 @@ void KeyIndex::find_wild_entry(const MatchKey& key, Hit& best,
   }
 }
 
+KeyIndex::Hit KeyIndex::find_by_walk(const MatchKey& key, std::uint64_t& depth) const noexcept {
+  bool found = false;
+  QueueEntry oldest;
+  for_each([&](const QueueEntry& entry) {
+    ++depth;
+    if (!keys_meet(key, entry.key) || (found && older(oldest.sequence, entry.sequence))) return;
+    oldest = entry;
+    found = true;
+  });
+  return found ? Hit(tables_[0].find(oldest.key.bits), 0, oldest.sequence) : Hit();
+}
+
 KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) const noexcept {
+  if (!logging_) return find_by_walk(key, depth);
   const int key_class = class_of(key);
   View*& view = views_[key_class];
   if (view != nullptr && view->fed) {

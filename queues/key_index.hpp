@@ -38,6 +38,9 @@ namespace tagline {
 // A search that finds nothing in its (possibly unfinished) view walks the rest
 // of the log, and then pays for a stretch of the pass in proportion.
 //
+// Where no wildcards can come there are neither log nor views; a receive that has
+// one nevertheless walks over all messages.
+//
 // Guarantees: find is O(1) expected but for the walks above, each of which
 // shortens the next; push and erase are O(1) expected. Sequence numbers may wrap.
 class KeyIndex {
@@ -67,6 +70,10 @@ class KeyIndex {
 
   KeyIndex(QueueResources& resources, QueueSide side) noexcept;
   ~KeyIndex();
+
+  // Without wildcards there is no log. Takes effect at once for fewer of them, and
+  // when the index has emptied for more.
+  void set_hints(const Hints& hints) noexcept;
 
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
@@ -177,6 +184,8 @@ class KeyIndex {
 
   void find_wild_entry(const MatchKey& key, Hit& best, std::uint64_t& depth) const noexcept;
   Hit find_by_view(const MatchKey& key, std::uint64_t& depth) const noexcept;
+  Hit find_by_walk(const MatchKey& key, std::uint64_t& depth) const noexcept;
+  void forget_log() noexcept;
 
   static bool older(std::uint64_t a, std::uint64_t b) noexcept {
     return static_cast<std::int64_t>(a - b) < 0;
@@ -207,6 +216,8 @@ class KeyIndex {
   mutable Fifo log_;
   mutable std::size_t logged_ = 0;  // items in both
   mutable bool passing_ = false;
+  bool wildcards_ = true;  // may come
+  bool logging_ = true;    // every entry
 };
 
 }  // namespace tagline

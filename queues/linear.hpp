@@ -36,6 +36,7 @@ namespace tagline {
 //
 //   take_only(key, cookie)  take(), if there is one entry and it is at hand
 //   take(key, cookie)       find, at and erase in one
+//   set_hints(hints)        spare work; they may change while entries wait
 //
 // Guarantees: append and erase are O(1); find touches one line per entry and
 // stops at the first hit; nothing but append takes memory.

@@ -21,7 +21,7 @@ namespace tagline {
 //
 // Structure offers the operations of queues/linear.hpp, and kBeyond. Guarantees: those of the
 // structure; the newest entry is found after all others, because it is the last
-// in order.
+// in order, unless overtaking is allowed.
 template <class Structure>
 class NewestEntry {
  public:
@@ -37,6 +37,11 @@ class NewestEntry {
   NewestEntry(QueueResources& resources, const Parameters& parameters, QueueSide side) noexcept
       : older_(resources, parameters, side) {}
 
+  void set_hints(const Hints& hints) noexcept {
+    overtaking_ = hints.overtaking;
+    if constexpr (requires { older_.set_hints(hints); }) older_.set_hints(hints);
+  }
+
   bool empty() const noexcept { return !waits_ && older_.empty(); }
   bool has_room() const noexcept { return !waits_ || older_.has_room(); }
   bool make_room() noexcept { return older_.make_room(); }
@@ -49,8 +54,11 @@ class NewestEntry {
 
   // Wants !empty(): the newest entry may be the only one.
   Glance take_only(const MatchKey& key, void** cookie) noexcept {
-    if (!older_.empty()) return Glance::unknown;
-    if (!keys_meet(newest_.key, key)) return Glance::none;
+    if (!older_.empty()) {
+      if (!overtaking_ || !waits_ || !keys_meet(newest_.key, key)) return Glance::unknown;
+    } else if (!keys_meet(newest_.key, key)) {
+      return Glance::none;
+    }
     *cookie = newest_.cookie;
     waits_ = false;
     return Glance::taken;
@@ -114,6 +122,7 @@ class NewestEntry {
   static bool is_newest(Hit hit) noexcept { return hit == Structure::kBeyond; }
 
   bool waits_ = false;
+  bool overtaking_ = false;
   QueueEntry newest_;
   Structure older_;
 };

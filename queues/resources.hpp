@@ -16,6 +16,12 @@ namespace tagline {
 // searched for messages; unexpected entries are messages, searched for receives.
 enum class QueueSide { posted, unexpected };
 
+// What is promised about the receives and probes of a queue.
+struct Hints {
+  bool wildcards = true;    // there may be some
+  bool overtaking = false;  // of several entries that meet a key any will do
+};
+
 // What only some structures have to count.
 struct QueueCounts {
   std::uint64_t false_positives = 0;  // equal fingerprints of unequal keys

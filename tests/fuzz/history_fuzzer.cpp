@@ -87,8 +87,8 @@ std::int32_t stepped(std::int32_t from, int step, int count, bool rank) {
 
 std::vector<Operation> take_history(Bytes& bytes, const Input& input) {
   // Calls of one kind in a row, so that a few bytes make a long queue.
-  constexpr Kind kBursts[] = {Kind::post_receive, Kind::arrive, Kind::post_receive,
-                              Kind::arrive,       Kind::claim,  Kind::probe};
+  constexpr Kind kBursts[] = {Kind::post_receive, Kind::arrive, Kind::post_receive, Kind::arrive,
+                              Kind::claim};
   std::vector<Operation> history;
   std::vector<Operation> posts;
   const auto add = [&](Kind kind, const tagline_envelope& envelope) {
@@ -120,6 +120,12 @@ std::vector<Operation> take_history(Bytes& bytes, const Input& input) {
                              kind == Kind::drop_context || kind == Kind::drop_source;
         add(kind, message ? exact : wanted);
       }
+      continue;
+    }
+    if (code == 15) {
+      tagline_envelope hints = exact;
+      hints.tag = static_cast<std::int32_t>(call >> 4 & 3);
+      history.push_back({Kind::set_hints, hints, 0});
       continue;
     }
     const Kind kind = kBursts[code - 10];

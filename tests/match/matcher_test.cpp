@@ -220,6 +220,39 @@ TEST_P(Matcher, ErasingKeepsMemoryInProportion) {
   EXPECT_LT(statistics().pool_bytes, 4u << 20);
 }
 
+TEST_P(Matcher, OvertakingMatchesEachReceiveOnceWithWhatItAsksFor) {
+  ASSERT_EQ(tagline_set_hints(matcher(), 1, TAGLINE_ALLOW_OVERTAKING), TAGLINE_OK);
+  constexpr int kReceives = 3000;
+  const auto envelope = [](int i) { return tagline_envelope{1, i % 3, i % 50}; };
+  for (int i = 0; i < kReceives; ++i) {
+    ASSERT_EQ(post(envelope(i), static_cast<std::uintptr_t>(i) + 1), TAGLINE_QUEUED);
+  }
+  std::vector<bool> matched(kReceives);
+  for (int i = kReceives - 1; i >= 0; --i) {
+    ASSERT_EQ(arrive(envelope(i), 5), TAGLINE_MATCHED) << i;
+    const auto which = static_cast<int>(reinterpret_cast<std::uintptr_t>(out_)) - 1;
+    ASSERT_FALSE(matched[static_cast<std::size_t>(which)]);
+    matched[static_cast<std::size_t>(which)] = true;
+    ASSERT_EQ(which % 3, i % 3);
+    ASSERT_EQ(which % 50, i % 50);
+  }
+  EXPECT_EQ(statistics().posted.length, 0u);
+}
+
+TEST_P(Matcher, BrokenPromiseOfNoWildcardsStillMatchesTheOldest) {
+  constexpr unsigned kNoWildcards = TAGLINE_NO_ANY_SOURCE | TAGLINE_NO_ANY_TAG;
+  for (const unsigned later : {kNoWildcards, 0u}) {
+    ASSERT_EQ(tagline_set_hints(matcher(), 1, kNoWildcards), TAGLINE_OK);
+    for (int i = 0; i < 500; ++i) ASSERT_EQ(arrive({1, 0, i}, 10u + i), TAGLINE_QUEUED);
+    for (int i = 499; i > 200; --i) ASSERT_EQ(post({1, 0, i}, 5), TAGLINE_MATCHED);
+    ASSERT_EQ(tagline_set_hints(matcher(), 1, later), TAGLINE_OK);
+    for (int i = 0; i <= 200; ++i) {
+      ASSERT_EQ(post({1, TAGLINE_ANY_SOURCE, TAGLINE_ANY_TAG}, 5), TAGLINE_MATCHED);
+      ASSERT_EQ(out_, cookie(10u + i));
+    }
+  }
+}
+
 TEST_P(Matcher, FullPoolIsReportedAndLosesNothing) {
   tagline_options options = GetParam().options();
   options.pool_bytes = 65536;  // two of the largest nodes
@@ -253,6 +286,8 @@ TEST_P(Matcher, BadArgumentsChangeNothing) {
   EXPECT_EQ(tagline_arrive(nullptr, {1, 0, 0}, nullptr, &out_), TAGLINE_INVALID);
   EXPECT_EQ(tagline_arrive(matcher(), {1, 0, 0}, nullptr, nullptr), TAGLINE_INVALID);
   EXPECT_EQ(tagline_claim(matcher(), {1, -5, 0}, &out_, &found), TAGLINE_INVALID);
+  EXPECT_EQ(tagline_set_hints(matcher(), 1, 8), TAGLINE_INVALID);
+  EXPECT_EQ(tagline_set_hints(nullptr, 1, 0), TAGLINE_INVALID);
   EXPECT_EQ(tagline_probe(matcher(), {1, 0, 0}, nullptr, &found), TAGLINE_INVALID);
   EXPECT_EQ(tagline_append_receive(matcher(), {1, -2, 0}, nullptr, nullptr), TAGLINE_INVALID);
   EXPECT_EQ(tagline_append_message(matcher(), {1, 0, TAGLINE_ANY_TAG}, nullptr), TAGLINE_INVALID);

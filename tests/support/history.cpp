@@ -60,6 +60,11 @@ std::vector<Operation> random_history(const Mix& mix) {
       const Kind kind = chance(0.5) ? Kind::cancel_receive : Kind::cancel_handle;
       history.push_back({kind, post.envelope, post.cookie});
       posts.erase(posts.begin() + which);
+    } else if (choice < 98) {
+      // Promises that are not kept: what matches must not depend on them.
+      tagline_envelope hints = message_envelope();
+      hints.tag = below(4);
+      history.push_back({Kind::set_hints, hints, 0});
     } else if (choice < 99) {
       history.push_back({Kind::drop_source, message_envelope(), 0});
     } else {

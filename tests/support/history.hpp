@@ -22,6 +22,7 @@ struct Operation {
     cancel_handle,
     drop_context,
     drop_source,
+    set_hints,  // the tag is the hints
   };
   Kind kind;
   tagline_envelope envelope;
@@ -37,7 +38,7 @@ struct Mix {
   int tags = 4;              // tags are drawn from [-tags / 4, tags)
   double wildcards = 0.2;    // share of receives and probes with each wildcard
   double posted_bias = 0.5;  // share of post_receive among posts and arrivals
-  double rare = 0.15;        // share of probes, claims, cancels and drops
+  double rare = 0.15;        // share of probes, claims, cancels, drops and hints
 };
 
 std::vector<Operation> random_history(const Mix& mix);

@@ -88,6 +88,11 @@ Outcome Library::play(const Operation& operation) {
           hooked([&] { return tagline_cancel_handle(matcher_, envelope.context_id, named); });
       break;
     }
+    case Kind::set_hints:
+      // Not where memory may fail: it would be one more outcome to allow for.
+      outcome.status = tagline_set_hints(matcher_, envelope.context_id,
+                                         static_cast<unsigned>(envelope.tag));
+      break;
     case Kind::drop_context:
     case Kind::drop_source: {
       // Room beforehand: the visitor runs where allocation may be made to fail.

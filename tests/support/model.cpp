@@ -76,6 +76,9 @@ Outcome Model::play(const Operation& operation) {
       if (hit != posted.end()) posted.erase(hit);
       break;
     }
+    case Kind::set_hints:
+      outcome.status = TAGLINE_OK;
+      break;
     case Kind::drop_context:
       drop(outcome, envelope.context_id, nullptr);
       break;
