@@ -4,6 +4,7 @@
 #include <new>
 
 #include "credit.hpp"
+#include "hot_cache.hpp"
 
 namespace tagline::pml {
 namespace {
@@ -105,6 +106,7 @@ int tagline_add_comm(ompi_communicator_t* comm) {
   }
 
   if (comm == &ompi_mpi_comm_world.comm) share_credit(ompi_group_size(comm->c_remote_group));
+  keep_hot(state->matcher);
   ompi_comm_assert_subscribe(comm, OMPI_COMM_ASSERT_NO_ANY_SOURCE);
   ompi_comm_assert_subscribe(comm, OMPI_COMM_ASSERT_ALLOW_OVERTAKE);
 

@@ -120,6 +120,34 @@ static inline ompi_communicator_t* tagline_find_communicator(uint32_t context_id
 #endif
 }
 
+/* ---- What processes of a job tell each other at the start -------------- */
+
+#if TAGLINE_OMPI_5
+#include "opal/mca/pmix/pmix-internal.h"
+#define TAGLINE_LOCAL_SCOPE PMIX_LOCAL
+#else
+#include "opal/mca/pmix/pmix.h"
+#define TAGLINE_LOCAL_SCOPE OPAL_PMIX_LOCAL
+#endif
+
+/** To the processes of this machine; only before Open MPI exchanges it, at selection. */
+static inline void tagline_publish(const void* data, size_t bytes) {
+  int status;
+  OPAL_MODEX_SEND(status, TAGLINE_LOCAL_SCOPE, &mca_pml_tagline_component.pmlm_version,
+                  (void*)data, bytes);
+  (void)status;
+}
+
+/** What a process has published, to be freed; NULL if nothing. */
+static inline char* tagline_published_by(const ompi_proc_t* proc) {
+  int status;
+  size_t bytes = 0;
+  uint8_t* data = NULL;
+  OPAL_MODEX_RECV(status, &mca_pml_tagline_component.pmlm_version, &proc->super.proc_name, &data,
+                  &bytes);
+  return status == OPAL_SUCCESS && bytes > 0 ? (char*)data : NULL;
+}
+
 /* ---- Receive callbacks of a BTL ----------------------------------------- */
 
 #if TAGLINE_OMPI_5

@@ -6,6 +6,7 @@
 #include "arrival.hpp"
 #include "communicator.hpp"
 #include "credit.hpp"
+#include "hot_cache.hpp"
 #include "module.hpp"
 #include "pending.hpp"
 #include "plugin.hpp"
@@ -187,6 +188,7 @@ extern "C" int tagline_add_procs(ompi_proc_t** procs, std::size_t count) {
   OBJ_DESTRUCT(&reachable);
   if (status != OMPI_SUCCESS) return status;
   if (!eager_limits_fit()) return OMPI_ERR_BAD_PARAM;
+  start_heater(procs, count);
   return register_callbacks();
 }
 
@@ -237,6 +239,32 @@ extern "C" int tagline_component_register(void) {
                 "Bytes, header included, up to which an unexpected message is stored in its list "
                 "element; longer ones are allocated one by one",
                 MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.unexpected_inline);
+  add_parameter("hot_cache",
+                "Keep the match queues in a cache: a thread touches them again and again, on a "
+                "processing unit that shares a cache with the rank's own and that no other rank "
+                "uses. For ranks with a unit to spare whose long queues go cold while they compute",
+                MCA_BASE_VAR_TYPE_BOOL, &parameters.hot_cache);
+  add_parameter("hot_cache_sleep_ns",
+                "Nanoseconds that the thread of the hot cache sleeps between passes, up to 10^9",
+                MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.hot_cache_sleep_ns);
+  add_parameter("hot_cache_idle_us",
+                "Microseconds without communication after which the hot cache pauses until there "
+                "is some again (0: it never pauses by itself)",
+                MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.hot_cache_idle_us);
+  add_parameter("hot_cache_max_lines",
+                "Cache lines that are kept hot at most, the oldest memory first",
+                MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.hot_cache_max_lines);
+  add_parameter("hot_cache_unit",
+                "Processing unit of the hot cache's thread, by the system's number (-1: found "
+                "automatically)",
+                MCA_BASE_VAR_TYPE_INT, &parameters.hot_cache_unit);
+  // The one parameter that a program or a tool may write while it runs (MPI_T_cvar_write).
+  mca_base_component_var_register(
+      &mca_pml_tagline_component.pmlm_version, "hot_cache_paused",
+      "The hot cache pauses, from the next MPI call that receives or makes progress on",
+      MCA_BASE_VAR_TYPE_BOOL,
+      nullptr, 0, MCA_BASE_VAR_FLAG_SETTABLE, OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_LOCAL,
+      &parameters.hot_cache_paused);
   add_parameter("unexpected_limit",
                 "Bytes of memory per process for unexpected messages, suffixes k, m and g allowed "
                 "(0: no limit). At the limit only headers of further messages are stored, and "
@@ -268,6 +296,7 @@ extern "C" mca_pml_base_module_t* tagline_component_init(int* priority, bool pro
   open_credit();
   if (!matcher_fits()) return nullptr;
   if (mca_bml_base_init(progress_threads, mpi_threads) != OMPI_SUCCESS) return nullptr;
+  publish_units();
   mca_btl_base_selected_module_t* selected;
   OPAL_LIST_FOREACH(selected, &mca_btl_base_modules_initialized, mca_btl_base_selected_module_t) {
     const std::uint32_t flags = selected->btl_module->btl_flags;
@@ -283,6 +312,7 @@ extern "C" int tagline_component_finalize(void) {
   // A component that lost the selection leaves the BML to the winner.
   if (!plugin.enabled) return OMPI_SUCCESS;
   plugin.enabled = false;
+  stop_heater();
   const int status = mca_bml.bml_finalize();
   discard_pending();
   discard_early();

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "compat.h"
+#include "match/tagline.h"
 
 namespace tagline::pml {
 
@@ -23,6 +24,12 @@ struct Parameters {
   unsigned unexpected_inline = 128;
   unsigned send_inline_limit = 4096;
   unsigned send_box_limit = 256;
+  bool hot_cache = false;
+  bool hot_cache_paused = false;  // may change at any time
+  unsigned hot_cache_sleep_ns = 1000000;
+  unsigned hot_cache_idle_us = 10000;
+  unsigned hot_cache_max_lines = 8192;
+  int hot_cache_unit = TAGLINE_AUTOMATIC_UNIT;
   std::size_t unexpected_limit = 0;
 };
 
@@ -30,6 +37,7 @@ struct Plugin {
   Parameters parameters;
   bool enabled = false;        // this component won the selection
   bool threads = false;        // several threads may be inside the component at once
+  tagline_heater* heater = nullptr;
   bool credit = false;         // memory for unexpected messages is bounded, see credit.hpp
   opal_free_list_t messages;   // UnexpectedMessage
   opal_free_list_t transfers;  // RemoteTransfer

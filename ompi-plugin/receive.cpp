@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The PML's receive calls.
 #include "communicator.hpp"
+#include "hot_cache.hpp"
 #include "module.hpp"
 #include "receive_protocol.hpp"
 
@@ -36,6 +37,7 @@ int post(ReceiveRequest& request) {
   const mca_pml_base_request_t& base = request.base.req_base;
   CommunicatorState& state = *state_of(base.req_comm);
   activate(request);
+  wake_heater();
   void* message = nullptr;
   Guard guard(state.lock);
   const tagline_status status =
