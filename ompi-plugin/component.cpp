@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Registration, selection, the connection to the BTLs, and the end.
+#include <chrono>
 #include <cstdio>
 #include <string>
+#include <thread>
 
 #include "arrival.hpp"
 #include "communicator.hpp"
@@ -51,6 +53,11 @@ void abort_job(const char* reason) {
   opal_output(0, "pml tagline: %s", reason);
   ompi_rte_abort(1, nullptr);
   std::abort();
+}
+
+void end_job_for_lost_peer(const char* reason) {
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  abort_job(reason);
 }
 
 namespace {

@@ -95,4 +95,8 @@ T load(T& value) {
 // The job cannot go on: says why and ends it, as Open MPI does for a failing BTL.
 [[noreturn]] void abort_job(const char* reason);
 
+// The same for a transport that has lost its peer. A process that died ends the job by itself,
+// with its own exit status, as soon as mpirun sees it: mpirun gets a moment for that.
+[[noreturn]] void end_job_for_lost_peer(const char* reason);
+
 }  // namespace tagline::pml

@@ -20,7 +20,7 @@ void rewind(SendRequest& request) {
 }
 
 void check(int status) {
-  if (status != OMPI_SUCCESS) abort_job("a BTL failed to send a message");
+  if (status != OMPI_SUCCESS) end_job_for_lost_peer("a BTL failed to send a message");
 }
 
 std::size_t payload_bytes(const mca_btl_base_descriptor_t* descriptor, std::size_t header_bytes) {

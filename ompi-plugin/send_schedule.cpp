@@ -55,7 +55,7 @@ void fragment_delivered(SendRequest& request, std::size_t bytes) {
 
 void on_fragment_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*,
                       mca_btl_base_descriptor_t* descriptor, int status) {
-  if (status != OMPI_SUCCESS) abort_job("a BTL failed to send a fragment");
+  if (status != OMPI_SUCCESS) end_job_for_lost_peer("a BTL failed to send a fragment");
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < descriptor->des_segment_count; ++i) {
     bytes += descriptor->des_segments[i].seg_len;
@@ -90,8 +90,9 @@ std::size_t send_fragment(SendRequest& request, mca_bml_base_btl_t* link, Range 
   // The range first: the completion may come inside the call and look at it.
   advance_first_range(request, position + bytes - range.offset);
   const int status = mca_bml_base_send(link, descriptor, kFragment);
-  if (status < 0) abort_job("a BTL refused a fragment that it had prepared");
   if (status == 1) fragment_delivered(request, bytes);
+  // The connection is broken, most likely because the peer has died.
+  if (status < 0) end_job_for_lost_peer("a BTL refused a fragment that it had prepared");
   return bytes;
 }
 
