@@ -47,16 +47,35 @@ static void accept_and_connect(void) {
   MPI_Comm_free(&half);
 }
 
-int main(int argc, char** argv) {
-  begin(&argc, &argv);
-  MPI_Comm parent, children;
-  MPI_Comm_get_parent(&parent);
-  if (parent == MPI_COMM_NULL) {
-    accept_and_connect();
-    MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
+// All ranks together, then one alone, then two programs at once.
+static void spawn(char* program) {
+  MPI_Comm children;
+  MPI_Comm_spawn(program, MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
+                 MPI_ERRCODES_IGNORE);
+  exchange(children);
+  MPI_Comm_disconnect(&children);
+  if (world_rank == world_size - 1) {
+    MPI_Comm_spawn(program, MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &children,
                    MPI_ERRCODES_IGNORE);
     exchange(children);
     MPI_Comm_disconnect(&children);
+  }
+  char* programs[] = {program, program};
+  const int counts[] = {1, 1};
+  MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
+  MPI_Comm_spawn_multiple(2, programs, MPI_ARGVS_NULL, counts, infos, 0, MPI_COMM_WORLD, &children,
+                          MPI_ERRCODES_IGNORE);
+  exchange(children);
+  MPI_Comm_disconnect(&children);
+}
+
+int main(int argc, char** argv) {
+  begin(&argc, &argv);
+  MPI_Comm parent;
+  MPI_Comm_get_parent(&parent);
+  if (parent == MPI_COMM_NULL) {
+    accept_and_connect();
+    spawn(argv[0]);
     return finish();
   }
   exchange(parent);

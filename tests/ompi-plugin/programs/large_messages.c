@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages of 1 MiB to 64 MiB: both directions at once, several in flight, posted
 // and late receives. `mebibytes=1024` sends one message of that size instead;
-// `beyond_int=1` sends more bytes than an int counts, as three huge elements.
+// `beyond_int=1` sends more bytes than an int counts, as three huge elements (`strided=1`:
+// that have gaps).
 #include "program.h"
 
 enum { kMebibyte = 1 << 20 };
@@ -62,22 +63,27 @@ static void one_way(size_t bytes) {
 }
 
 // The sender's elements lie on top of each other (extent 0), so that it holds one
-// of the three that the receiver gets.
-static void beyond_int(void) {
-  const int element = 800 * kMebibyte, count = 3;
+// of the three that the receiver gets. `strided`: with a gap behind each of their pieces.
+static void beyond_int(bool strided) {
+  enum { kPieces = 800, kGap = 4096 };
+  const int piece = strided ? kMebibyte - kGap : kMebibyte, element = kPieces * piece, count = 3;
+  const size_t extent = (size_t)kPieces * kMebibyte;
   const int partner = partner_rank();
-  MPI_Datatype contiguous, stacked;
-  MPI_Type_contiguous(element, MPI_BYTE, &contiguous);
+  MPI_Datatype pieces, contiguous, stacked;
+  MPI_Type_vector(kPieces, piece, kMebibyte, MPI_BYTE, &pieces);
+  MPI_Type_create_resized(pieces, 0, (MPI_Aint)extent, &contiguous);
+  MPI_Type_free(&pieces);
   MPI_Type_create_resized(contiguous, 0, 0, &stacked);
   MPI_Type_commit(&contiguous);
   MPI_Type_commit(&stacked);
   if (world_rank < partner) {
-    char* buffer = allocate((size_t)element);
-    fill(buffer, (size_t)element, 3);
+    char* buffer = allocate(extent);
+    for (int i = 0; i < kPieces; ++i)
+      fill(buffer + (size_t)i * kMebibyte, (size_t)piece, (uint64_t)i);
     MPI_Send(buffer, count, stacked, partner, 7, MPI_COMM_WORLD);
     free(buffer);
   } else {
-    char* buffer = allocate((size_t)element * (size_t)count);
+    char* buffer = allocate(extent * (size_t)count);
     MPI_Status status;
     MPI_Count elements = -1;
     int items = -1;
@@ -87,7 +93,12 @@ static void beyond_int(void) {
     EXPECT(items == count && elements == (MPI_Count)element * count,
            "%d items of %d bytes, got %d items, %lld bytes", count, element, items,
            (long long)elements);
-    for (int i = 0; i < count; ++i) EXPECT_CONTENTS(buffer + (size_t)i * element, element, 3);
+    for (int i = 0; i < count * kPieces; ++i) {
+      const char* start = buffer + (size_t)i * kMebibyte;
+      EXPECT_CONTENTS(start, piece, i % kPieces);
+      for (int gap = piece; gap < kMebibyte; ++gap)
+        EXPECT(start[gap] == 0, "nothing written behind piece %d", i);
+    }
     free(buffer);
   }
   MPI_Type_free(&stacked);
@@ -98,7 +109,7 @@ int main(int argc, char** argv) {
   begin(&argc, &argv);
   const size_t mebibytes = (size_t)argument(argc, argv, "mebibytes", 0);
   if (argument(argc, argv, "beyond_int", 0) != 0) {
-    if (partner_rank() != world_rank) beyond_int();
+    if (partner_rank() != world_rank) beyond_int(argument(argc, argv, "strided", 0) != 0);
   } else if (mebibytes > 0) {
     if (partner_rank() != world_rank) one_way(mebibytes * kMebibyte);
   } else {

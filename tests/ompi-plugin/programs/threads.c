@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI_THREAD_MULTIPLE: threads of one rank send and receive at the same time, each on
 // its own communicator, by tag on a shared one, through any source, and by matched
-// probes that compete for the same messages.
+// probes that compete for the same messages; each also cancels, restarts persistent
+// requests, runs collectives and makes and frees communicators while the others do the same.
 #include <pthread.h>
 
 #include "program.h"
@@ -63,12 +64,67 @@ static void competing(int thread) {
   }
 }
 
+// A receive that nobody sends to is cancelled among those of the other threads.
+static void cancelled(int thread) {
+  MPI_Request request;
+  MPI_Status status;
+  int value = 0, was_cancelled = 0;
+  MPI_Irecv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 70 + thread, shared, &request);
+  MPI_Cancel(&request);
+  MPI_Wait(&request, &status);
+  MPI_Test_cancelled(&status, &was_cancelled);
+  EXPECT(was_cancelled, "a receive that nothing was sent to to be cancelled");
+}
+
+// Requests of which some are started and one is freed while active; collectives beside them.
+static void persistent(int thread) {
+  enum { kRequests = 3 };
+  const int partner = partner_rank();
+  MPI_Comm mine;
+  MPI_Comm_dup(own[thread], &mine);
+  MPI_Request receives[kRequests], sends[kRequests], extra;
+  char* in[kRequests];
+  char* out = allocate(kMaxBytes);
+  fill(out, kMaxBytes, (uint64_t)thread);
+  for (int i = 0; i < kRequests; ++i) {
+    in[i] = allocate(kMaxBytes);
+    MPI_Recv_init(in[i], kMaxBytes, MPI_BYTE, partner, i, mine, &receives[i]);
+    MPI_Send_init(out, bytes_of(15 - i), MPI_BYTE, partner, i, mine, &sends[i]);
+  }
+  for (int round = 0; round < rounds / 10; ++round) {
+    const int idle = round % kRequests;
+    for (int i = 0; i < kRequests; ++i)
+      if (i != idle) MPI_Start(&receives[i]);
+    for (int i = 0; i < kRequests; ++i)
+      if (i != idle) MPI_Start(&sends[i]);
+    int sum = 0;
+    MPI_Isend(out, 1, MPI_BYTE, partner, 9, mine, &extra);
+    MPI_Request_free(&extra);
+    MPI_Allreduce(&round, &sum, 1, MPI_INT, MPI_SUM, mine);
+    EXPECT(sum == round * world_size, "the sum %d, got %d", round * world_size, sum);
+    MPI_Recv(in[idle], 1, MPI_BYTE, MPI_ANY_SOURCE, 9, mine, MPI_STATUS_IGNORE);
+    MPI_Waitall(kRequests, receives, MPI_STATUSES_IGNORE);
+    MPI_Waitall(kRequests, sends, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < kRequests; ++i)
+      if (i != idle) EXPECT_CONTENTS(in[i], bytes_of(15 - i), thread);
+    cancelled(thread);
+  }
+  for (int i = 0; i < kRequests; ++i) {
+    MPI_Request_free(&receives[i]);
+    MPI_Request_free(&sends[i]);
+    free(in[i]);
+  }
+  free(out);
+  MPI_Comm_free(&mine);
+}
+
 static void* run(void* argument_pointer) {
   const int thread = *(int*)argument_pointer;
   ping_pong(thread, own[thread], 1, false);
   ping_pong(thread, shared, 10 + thread, false);
   ping_pong(thread, shared, 20 + thread, true);
   if (compete) competing(thread);
+  persistent(thread);
   return NULL;
 }
 
