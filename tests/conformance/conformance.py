@@ -198,6 +198,15 @@ def notes(records):
     return "\n".join(lines)
 
 
+def report(records):
+    """Prints it; the exit status that follows from it."""
+    different = sum(r["verdict"] == DIFFERENT for record in records for r in record["results"])
+    compared = sum(len(record["results"]) for record in records)
+    print(table(records), notes(records), f"{compared} comparisons, {different} differences",
+          sep="\n")
+    return 1 if different else 0
+
+
 def remember(record, path):
     """Adds a run to the file of results, in place of older ones of the same rows."""
     records = json.loads(path.read_text()) if path.exists() else []
@@ -233,6 +242,8 @@ def parse():
                         help="mpi4py's source tree, instead of the distribution's source package")
     parser.add_argument("--results", type=Path, default=ROOT / "out/conformance.json",
                         help="file that keeps the results of all runs (%(default)s)")
+    parser.add_argument("--report", action="store_true",
+                        help="run nothing, show the table of that file")
     parser.add_argument("--verbose", action="store_true", help="a line for every test")
     parser.add_argument("--mpirun", default="mpirun.openmpi")
     parser.add_argument("--mpicc", default="mpicc.openmpi")
@@ -254,6 +265,8 @@ def main():
     options = parse()
     for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, end_jobs)
+    if options.report:
+        return report(json.loads(options.results.read_text()))
     here = []
     unavailable = 0
     for name in options.suite or SUITES:
@@ -278,11 +291,7 @@ def main():
                 here.append(record)
     if not here:
         return SKIPPED if unavailable else 2
-    print(table(here))
-    print(notes(here))
-    different = sum(r["verdict"] == DIFFERENT for record in here for r in record["results"])
-    print(f"{sum(len(record['results']) for record in here)} comparisons, {different} differences")
-    return 1 if different else 0
+    return report(here)
 
 
 if __name__ == "__main__":
