@@ -107,8 +107,10 @@ int tagline_add_comm(ompi_communicator_t* comm) {
 
   if (comm == &ompi_mpi_comm_world.comm) share_credit(ompi_group_size(comm->c_remote_group));
   keep_hot(state->matcher);
-  ompi_comm_assert_subscribe(comm, OMPI_COMM_ASSERT_NO_ANY_SOURCE);
-  ompi_comm_assert_subscribe(comm, OMPI_COMM_ASSERT_ALLOW_OVERTAKE);
+  for (const int assertion : {OMPI_COMM_ASSERT_NO_ANY_SOURCE, OMPI_COMM_ASSERT_NO_ANY_TAG,
+                              OMPI_COMM_ASSERT_EXACT_LENGTH, OMPI_COMM_ASSERT_ALLOW_OVERTAKE}) {
+    ompi_comm_assert_subscribe(comm, assertion);
+  }
 
   StoredArrival* early = nullptr;
   {

@@ -11,11 +11,12 @@ namespace {
 // while a send is in progress, so whoever uses it takes it away.
 SendRequest* blocking_request = nullptr;
 
-// Every message of a communicator gets the peer's next number, unless it permits overtaking.
+// Every message of a communicator gets the peer's next number, unless it permits overtaking. That
+// is about the user's messages: collectives (negative tags) count on order all the same.
 // False: no memory for the peer.
-inline bool number(CommunicatorState& state, const ompi_communicator_t* comm, int peer,
+inline bool number(CommunicatorState& state, const ompi_communicator_t* comm, int peer, int tag,
                    std::uint32_t& context, std::uint32_t& sequence) {
-  if (OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(comm)) [[unlikely]] {
+  if (OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(comm) && tag >= 0) [[unlikely]] {
     context = state.context_id | kUnordered;
     sequence = 0;
     return true;
@@ -139,7 +140,8 @@ int activate(SendRequest& request, std::uint32_t context, std::uint32_t sequence
   const bool buffered = request.base.req_send_mode == MCA_PML_BASE_SEND_BUFFERED;
   int status = buffered ? buffer(request) : OMPI_SUCCESS;
   if (status == OMPI_SUCCESS && !numbered &&
-      !number(*state_of(base.req_comm), base.req_comm, base.req_peer, context, sequence)) {
+      !number(*state_of(base.req_comm), base.req_comm, base.req_peer, base.req_tag, context,
+              sequence)) {
     status = OMPI_ERR_OUT_OF_RESOURCE;
   }
   if (status != OMPI_SUCCESS) {
@@ -166,7 +168,8 @@ extern "C" int tagline_isend(const void* data, std::size_t count, ompi_datatype_
   std::uint32_t sequence = 0;
   bool numbered = false;
   if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && mode != MCA_PML_BASE_SEND_BUFFERED) {
-    if (!number(*state_of(comm), comm, peer, context, sequence)) return OMPI_ERR_OUT_OF_RESOURCE;
+    if (!number(*state_of(comm), comm, peer, tag, context, sequence))
+      return OMPI_ERR_OUT_OF_RESOURCE;
     numbered = true;
     const EagerHeader header = {context, comm->c_my_rank, tag, sequence};
     if (send_inline(endpoint, header, Layout(data, count, datatype), datatype, count, true) ==
@@ -204,7 +207,7 @@ extern "C" int tagline_send(const void* data, std::size_t count, ompi_datatype_t
     return OMPI_ERR_UNREACH;
   std::uint32_t context = 0;
   std::uint32_t sequence = 0;
-  if (!number(*state_of(comm), comm, peer, context, sequence)) return OMPI_ERR_OUT_OF_RESOURCE;
+  if (!number(*state_of(comm), comm, peer, tag, context, sequence)) return OMPI_ERR_OUT_OF_RESOURCE;
   if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS) {
     const EagerHeader header = {context, comm->c_my_rank, tag, sequence};
     const Layout layout(data, count, datatype);

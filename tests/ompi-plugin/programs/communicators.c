@@ -3,6 +3,7 @@
 // intercommunicators; freed with messages under way; made and freed thousands of
 // times; with assertions about their use.
 #include <malloc.h>
+#include <unistd.h>
 
 #include "program.h"
 
@@ -158,12 +159,36 @@ static void made_and_freed(int cycles) {
          growth);
 }
 
+static void expect_hint(MPI_Comm communicator, const char* key, const char* expected) {
+  MPI_Info used;
+  char value[MPI_MAX_INFO_VAL + 1] = "";
+  int told = 0;
+  MPI_Comm_get_info(communicator, &used);
+  MPI_Info_get(used, key, MPI_MAX_INFO_VAL, value, &told);
+  EXPECT(told && strcmp(value, expected) == 0, "%s to be %s, got %s", key, expected,
+         told ? value : "nothing");
+  MPI_Info_free(&used);
+}
+
+// Messages of one collective after another have one tag; the last rank comes late to all of them.
+static void collectives_in_order(MPI_Comm communicator) {
+  if (world_rank == world_size - 1) usleep(20000);
+  for (int i = 0; i < 50; ++i) {
+    int number = world_rank == 0 ? i : -1;
+    MPI_Bcast(&number, 1, MPI_INT, 0, communicator);
+    EXPECT(number == i, "%d from broadcast %d, got %d", i, i, number);
+  }
+}
+
 static void with_assertions(const char* key, bool strict) {
   MPI_Comm copy;
   MPI_Info info;
   MPI_Info_create(&info);
   MPI_Info_set(info, key, "true");
   MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &copy);
+  // ob1 of 4.1 knows two of the four.
+  if (strict) expect_hint(copy, key, "true");
+  collectives_in_order(copy);
   for (int bytes = 0; bytes < 300000; bytes = bytes * 5 + 1) ring(copy, 4, bytes);
   // Distinct tags name each message, so that overtaking changes nothing.
   enum { kCount = 200 };
@@ -181,6 +206,17 @@ static void with_assertions(const char* key, bool strict) {
   // Open MPI's own barrier uses any source, whatever the user asserted, and ob1 of 4.1
   // may then hang: `strict=1` asks for it.
   MPI_Barrier(strict ? copy : MPI_COMM_WORLD);
+  // Taken back, with messages of before still to be received.
+  MPI_Request request;
+  int number = -1;
+  MPI_Isend(&world_rank, 1, MPI_INT, partner, 1, copy, &request);
+  MPI_Info_set(info, key, "false");
+  MPI_Comm_set_info(copy, info);
+  if (strict) expect_hint(copy, key, "false");
+  MPI_Recv(&number, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, copy, MPI_STATUS_IGNORE);
+  EXPECT(number == partner, "%d, got %d", partner, number);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  ring(copy, 4, 10000);
   MPI_Comm_free(&copy);
   MPI_Info_free(&info);
 }
