@@ -380,7 +380,7 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   // Of a queue that is not empty.
-  static Glance take_only(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
+  Glance take_only(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
     if constexpr (OffersOnly<Queue>) {
       const Glance glance = queue.take_only(key, cookie);
       if (glance == Glance::taken) ++side.left;
@@ -391,20 +391,27 @@ class QueueMatcher final : public tagline_matcher {
     }
   }
 
-  static bool search_and_take(Queue& queue, const MatchKey& key, Side& side,
+  bool search_and_take(Queue& queue, const MatchKey& key, Side& side,
                               void** cookie) noexcept {
     const TakeResult result = take_from(queue, key, cookie);
-    side.count_search(result.depth, result.taken);
+    count_search(side, result.depth, result.taken);
     if (result.taken) ++side.left;
     return result.taken;
   }
 
+  // A deep search may have made an index, and so taken memory as an append does.
+  void count_search(Side& side, std::uint64_t depth, bool matched) noexcept {
+    side.count_search(depth, matched);
+    if (depth > kDeep && side.pause_at == 0) [[unlikely]]
+      plan_pause(side);
+  }
+
   // What is found counts as a match, which take() makes it.
-  static auto search(Queue& queue, const MatchKey& key, Side& side) noexcept {
+  auto search(Queue& queue, const MatchKey& key, Side& side) noexcept {
     if (queue.empty()) return typename Queue::Hit{};
     std::uint64_t depth = 0;
     const auto hit = queue.find(key, depth);
-    side.count_search(depth, static_cast<bool>(hit));
+    count_search(side, depth, static_cast<bool>(hit));
     return hit;
   }
 
@@ -458,6 +465,7 @@ class QueueMatcher final : public tagline_matcher {
   static constexpr std::size_t kMuchPerEntry = 512;  // bytes
   static constexpr std::uint64_t kPauseAfter = 64;   // appends
   static constexpr unsigned kPatience = 64;          // pauses
+  static constexpr std::uint64_t kDeep = 16;         // entries
   static constexpr std::uint64_t kMostMoved = 256;   // entries, contexts
 
   // Behind an append that is done but for the high water mark.

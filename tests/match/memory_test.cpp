@@ -95,6 +95,15 @@ TEST_P(Drained, ReturnsItsMemoryToTheSystem) {
   drain();
 }
 
+// Where the memory was taken by the searches, not by the appends.
+TEST_P(Drained, ReturnsWhatTheSearchesOfADrainTook) {
+  constexpr int kFew = 8000;
+  for (int i = 0; i < kFew; ++i) append(i);
+  for (int i = 0; i < kFew; ++i) match(i * 4999 % kFew);
+  shallow_traffic(30000);
+  EXPECT_LT(pool_bytes(), kMiB / 2);
+}
+
 TEST_P(Drained, KeepsItsMemoryWhenItFillsAgain) {
   fill();
   drain();
