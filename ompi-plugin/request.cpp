@@ -89,10 +89,11 @@ opal_class_t receive_class = {"tagline_receive_request",
                               nullptr,
                               sizeof(ReceiveRequest)};
 
-inline void unprepare_base(mca_pml_base_request_t& base) {
+// The convertor of a receive into contiguous memory was not prepared, and is a line not touched.
+inline void unprepare_base(mca_pml_base_request_t& base, bool convertor) {
   OMPI_REQUEST_FINI(&base.req_ompi);
   OMPI_DATATYPE_RELEASE(base.req_datatype);
-  opal_convertor_cleanup(&base.req_convertor);
+  if (convertor) opal_convertor_cleanup(&base.req_convertor);
   OBJ_RELEASE(base.req_comm);
 }
 
@@ -118,8 +119,10 @@ void prepare(SendRequest& request, const void* buffer, std::size_t count, ompi_d
                                            &request.base.req_base.req_convertor);
 }
 
-void unprepare(SendRequest& request) { unprepare_base(request.base.req_base); }
-void unprepare(ReceiveRequest& request) { unprepare_base(request.base.req_base); }
+void unprepare(SendRequest& request) { unprepare_base(request.base.req_base, true); }
+void unprepare(ReceiveRequest& request) {
+  unprepare_base(request.base.req_base, !request.layout.contiguous);
+}
 
 void recycle(SendRequest& request) {
   unprepare(request);
