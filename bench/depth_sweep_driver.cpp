@@ -90,6 +90,13 @@ std::string panel_title(const Figure& figure, int other) {
   return "messages of " + std::to_string(other) + " B";
 }
 
+// A structure goes without "tagline:".
+std::string short_name(const Runner& runner) {
+  const std::string& name = runner.configuration.name;
+  const auto colon = name.find(':');
+  return colon == std::string::npos ? name : name.substr(colon + 1);
+}
+
 void print_tables(const Figure& figure, const Comparison& comparison) {
   std::map<int, std::set<Key>> panels;
   for (const Key& key : comparison.keys()) panels[other_axis(figure, key)].insert(key);
@@ -98,8 +105,7 @@ void print_tables(const Figure& figure, const Comparison& comparison) {
                 (figure.measure == "latency" ? "us" : "MiB/s"));
     std::vector<std::string> header{figure.by_size ? "bytes" : "ahead"};
     for (const Runner& runner : comparison.runners()) {
-      const std::string& name = runner.configuration.name;
-      header.push_back(name.substr(name.find(':') == std::string::npos ? 0 : name.find(':') + 1));
+      header.push_back(short_name(runner));
     }
     table.header(header);
     for (const Key& key : keys) {
@@ -129,7 +135,7 @@ Plot make_plot(const Figure& figure, const Comparison& comparison) {
   for (const int other : others) {
     Panel panel{panel_title(figure, other), {}};
     for (const Runner& runner : comparison.runners()) {
-      Series series{runner.configuration.name, {}};
+      Series series{short_name(runner), {}};
       for (const auto& [key, runs] : runner.results) {
         if (other_axis(figure, key) != other) continue;
         const Mean value = mean_of(runs);

@@ -190,7 +190,8 @@ bool write_plot(const fs::path& file, const Plot& plot) {
                                          "#7a5fd0", "#8fae00", "#c0c0c0", "#000000"};
   constexpr double kPanelWidth = 340;
   constexpr double kPanelHeight = 300;
-  constexpr double kHead = 70;
+  constexpr double kTitleHeight = 48;
+  constexpr double kLegendHeight = 22;
 
   std::vector<std::string> names;
   std::set<double> xs;
@@ -220,7 +221,22 @@ bool write_plot(const fs::path& file, const Plot& plot) {
   const std::size_t columns = std::min(plot.columns, plot.panels.size());
   const std::size_t rows = (plot.panels.size() + columns - 1) / columns;
   const double width = kPanelWidth * static_cast<double>(columns);
-  const double height = kPanelHeight * static_cast<double>(rows) + kHead;
+
+  // The legend stands above all panels, in as many rows as its names need.
+  std::vector<std::pair<double, double>> legend;  // left and top of each, in pixels
+  double left_of_next = 8;
+  double top_of_row = kTitleHeight;
+  for (const std::string& name : names) {
+    const double needed = 60 + 8 * static_cast<double>(name.size());
+    if (left_of_next > 8 && left_of_next + needed > width) {
+      left_of_next = 8;
+      top_of_row += kLegendHeight;
+    }
+    legend.emplace_back(left_of_next, top_of_row);
+    left_of_next += needed;
+  }
+  const double head = top_of_row + kLegendHeight;
+  const double height = kPanelHeight * static_cast<double>(rows) + head;
 
   std::ostringstream script;
   script << "set terminal svg size " << width << ',' << height
@@ -232,19 +248,23 @@ bool write_plot(const fs::path& file, const Plot& plot) {
          << "set xrange [" << place(*xs.begin()) / 1.6 << ':' << place(*xs.rbegin()) * 1.6 << "]\n"
          << "set yrange [" << lowest / 1.5 << ':' << highest * 1.7 << "]\n"
          << "set xtics rotate by -45 (";
-  bool comma = false;
+  // More labels than fit would cover each other: every second one, or third.
+  constexpr std::size_t kMostLabels = 12;
+  const std::size_t step = (xs.size() + kMostLabels - 1) / kMostLabels;
+  std::size_t count = 0;
   for (const double x : xs) {
-    script << (comma ? "," : "") << '"' << tick(x) << "\" " << place(x);
-    comma = true;
+    script << (count == 0 ? "" : ",") << '"' << (count % step == 0 ? tick(x) : "") << "\" "
+           << place(x);
+    ++count;
   }
   script << ")\n";
 
-  // The legend stands above all panels: colours mean the same everywhere.
+  // Colours mean the same in all panels.
   script << "set label 1 '" << plot.title << "' at screen 0.012, screen " << 1 - 22 / height
          << " font ',16'\n";
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const double x = 0.012 + 100.0 / width * static_cast<double>(i);
-    const double y = 1 - 48 / height;
+    const double x = legend[i].first / width;
+    const double y = 1 - legend[i].second / height;
     script << "set arrow " << i + 1 << " from screen " << x << ",screen " << y << " to screen "
            << x + 28 / width << ",screen " << y << " nohead lw 3 lc rgb '"
            << kColours[i % std::size(kColours)] << "'\n"
@@ -257,7 +277,7 @@ bool write_plot(const fs::path& file, const Plot& plot) {
   std::size_t block = 0;
   for (std::size_t p = 0; p < plot.panels.size(); ++p) {
     const double left = static_cast<double>(p % columns) * kPanelWidth;
-    const double top = kHead + static_cast<double>(p / columns) * kPanelHeight;
+    const double top = head + static_cast<double>(p / columns) * kPanelHeight;
     const auto x_at = [&](double pixel) { return (left + pixel) / width; };
     const auto y_at = [&](double pixel) { return 1 - (top + pixel) / height; };
     draw << "set lmargin at screen " << x_at(62) << "\nset rmargin at screen "
