@@ -2,19 +2,11 @@
 /*
  * CH4's receive queues on tagline, see mpidig_recvq.h.
  *
- * A queued receive knows its queue and its place in it: `prev` points to its
- * queues, `next` holds the handle. Both are the queue's to use while a request
- * is in it, and say nothing about one that is not: a request is created with
- * whatever they held before. Only a receive that the queue has marked can be
- * taken back.
- *
  * A debugger walks MPICH's lists from their heads along `next`. Built for
- * debuggers (--enable-debuginfo) the lists are kept beside the matchers, and a
- * receive is taken back by its envelope instead.
+ * debuggers (--enable-debuginfo) the lists are kept beside the matchers.
  */
-#include "mpidimpl.h" /* first, which includes mpidig_recvq.h where it belongs */
-
 #include "match/tagline.h"
+#include "mpidimpl.h" /* includes mpidig_recvq.h where it belongs */
 
 extern unsigned PVAR_LEVEL_posted_recvq_length ATTRIBUTE((unused));
 extern unsigned PVAR_LEVEL_unexpected_recvq_length ATTRIBUTE((unused));
@@ -166,45 +158,12 @@ static void note_dequeued(MPIR_Request* request, enum MPIDIG_queue_type type) {
   }
 }
 
-/* ---- The mark of a queued receive --------------------------------------- */
-
 #ifdef HAVE_DEBUGGER_SUPPORT
-
-static void mark(MPIR_Request* request, MPIR_Request** list, Queues* queues,
-                 tagline_handle handle) {
-  (void)queues;
-  (void)handle;
-  DL_APPEND(*list, request);
-}
-
-static void unmark(MPIR_Request* request, MPIR_Request** list) { DL_DELETE(*list, request); }
-
-static bool take_back(MPIR_Request* request, Queues* queues) {
-  const tagline_envelope envelope = envelope_of_request(request, MPIDIG_PT2PT_POSTED);
-  return tagline_cancel_receive(queues->matcher, envelope, request) == TAGLINE_OK;
-}
-
+#define LIST_APPEND(list, request) DL_APPEND(*(list), request)
+#define LIST_DELETE(list, request) DL_DELETE(*(list), request)
 #else
-
-static void mark(MPIR_Request* request, MPIR_Request** list, Queues* queues,
-                 tagline_handle handle) {
-  (void)list;
-  MPL_COMPILE_TIME_ASSERT(sizeof request->next >= sizeof handle);
-  request->prev = (MPIR_Request*)queues;
-  request->next = (MPIR_Request*)handle;
-}
-
-static void unmark(MPIR_Request* request, MPIR_Request** list) {
-  (void)list;
-  request->prev = NULL;
-}
-
-static bool take_back(MPIR_Request* request, Queues* queues) {
-  return request->prev == (MPIR_Request*)queues &&
-         tagline_cancel_handle(queues->matcher, MPIDIG_REQUEST(request, u.recv.context_id),
-                               (tagline_handle)request->next) == TAGLINE_OK;
-}
-
+#define LIST_APPEND(list, request) ((void)0)
+#define LIST_DELETE(list, request) ((void)0)
 #endif
 
 /* ---- The queues --------------------------------------------------------- */
@@ -215,13 +174,12 @@ void MPIDIG_enqueue_request(MPIR_Request* request, MPIR_Request** list,
   const tagline_side side = side_of(list, type);
   const tagline_envelope envelope = envelope_of_request(request, type);
   if (unlikely(queues->matcher == NULL)) make_matcher(queues);
-  tagline_handle handle = 0;
   const tagline_status status =
-      side == TAGLINE_POSTED ? tagline_append_receive(queues->matcher, envelope, request, &handle)
+      side == TAGLINE_POSTED ? tagline_append_receive(queues->matcher, envelope, request, NULL)
                              : tagline_append_message(queues->matcher, envelope, request);
   if (unlikely(status != TAGLINE_QUEUED)) give_up();
   ++queues->length[side];
-  mark(request, list, queues, handle);
+  LIST_APPEND(list, request);
   note_enqueued(request, type);
 }
 
@@ -233,14 +191,14 @@ MPIR_Request* MPIDIG_rreq_dequeue(int source, int tag, MPIR_Context_id_t context
   const tagline_envelope envelope = envelope_of(source, tag, context_id);
   const Search search = begin_search(queues->matcher, type);
   void* found = NULL;
-  const tagline_status status =
-      side == TAGLINE_POSTED ? tagline_match_message(queues->matcher, envelope, &found)
-                             : tagline_claim(queues->matcher, envelope, &found, NULL);
+  const tagline_status status = side == TAGLINE_POSTED
+                                    ? tagline_match_message(queues->matcher, envelope, &found)
+                                    : tagline_claim(queues->matcher, envelope, &found, NULL);
   end_search(&search, status == TAGLINE_MATCHED);
   if (status != TAGLINE_MATCHED) return NULL;
   --queues->length[side];
   MPIR_Request* const request = found;
-  unmark(request, list);
+  LIST_DELETE(list, request);
   note_dequeued(request, type);
   return request;
 }
@@ -260,9 +218,15 @@ MPIR_Request* MPIDIG_rreq_find(int source, int tag, MPIR_Context_id_t context_id
 
 int MPIDIG_delete_posted(MPIR_Request* request, MPIR_Request** list) {
   Queues* const queues = queues_of(list, MPIDIG_PT2PT_POSTED);
-  if (queues->length[TAGLINE_POSTED] == 0 || !take_back(request, queues)) return 0;
+  /* By its envelope rather than a handle: a request that has been dequeued holds that of
+   * its message, or of what it is used for now, and is merely not found. */
+  const tagline_envelope envelope = envelope_of_request(request, MPIDIG_PT2PT_POSTED);
+  if (queues->length[TAGLINE_POSTED] == 0 ||
+      tagline_cancel_receive(queues->matcher, envelope, request) != TAGLINE_OK) {
+    return 0;
+  }
   --queues->length[TAGLINE_POSTED];
-  unmark(request, list);
+  LIST_DELETE(list, request);
   note_dequeued(request, MPIDIG_PT2PT_POSTED);
   return 1;
 }
@@ -281,10 +245,9 @@ static void register_variables(void) {
   MPIR_T_PVAR_COUNTER_REGISTER_STATIC(RECVQ, MPI_UNSIGNED_LONG_LONG, posted_recvq_match_attempts,
                                       MPI_T_VERBOSITY_USER_DETAIL, MPI_T_BIND_NO_OBJECT, flags,
                                       "CH4", "posted receives that searches have looked at");
-  MPIR_T_PVAR_COUNTER_REGISTER_STATIC(RECVQ, MPI_UNSIGNED_LONG_LONG,
-                                      unexpected_recvq_match_attempts, MPI_T_VERBOSITY_USER_DETAIL,
-                                      MPI_T_BIND_NO_OBJECT, flags, "CH4",
-                                      "unexpected messages that searches have looked at");
+  MPIR_T_PVAR_COUNTER_REGISTER_STATIC(
+      RECVQ, MPI_UNSIGNED_LONG_LONG, unexpected_recvq_match_attempts, MPI_T_VERBOSITY_USER_DETAIL,
+      MPI_T_BIND_NO_OBJECT, flags, "CH4", "unexpected messages that searches have looked at");
   MPIR_T_PVAR_TIMER_REGISTER_STATIC(RECVQ, MPI_DOUBLE, time_failed_matching_postedq,
                                     MPI_T_VERBOSITY_USER_DETAIL, MPI_T_BIND_NO_OBJECT, flags, "CH4",
                                     "time of searches for a posted receive that found none");

@@ -121,7 +121,8 @@ def mpich_build(mpicc, directories):
     if not (tree / "configured").exists():
         say("configuring MPICH's tests")
         configure = ["./configure", f"CC={mpicc}", f"CFLAGS={MPICH_FLAGS} -include {NAMES}",
-                     "--with-mpi=/usr", "--disable-fortran", "--disable-cxx", "--disable-romio",
+                     f"--with-mpi={Path(shutil.which(mpicc)).parents[1]}",
+                     "--disable-fortran", "--disable-cxx", "--disable-romio",
                      "--disable-dependency-tracking"]
         if not run_logged(configure, tree / "configure.log", cwd=tree):
             raise Unavailable(f"configuring MPICH's tests failed: {last_line(tree / 'configure.log')}")
@@ -163,7 +164,7 @@ def mpich_case(directory, folder, words, options):
         memory_gb=float(known.get("mem", 0)))
 
 
-def mpich_read(suite, directory, folder, lists, options):
+def mpich_read(suite, directory, folder, lists, options, make_case=mpich_case):
     for name in lists:
         if not (folder / name).exists():
             continue
@@ -172,13 +173,13 @@ def mpich_read(suite, directory, folder, lists, options):
             if not words:
                 continue
             if (folder / words[0]).is_dir():
-                mpich_read(suite, directory, folder / words[0], lists, options)
+                mpich_read(suite, directory, folder / words[0], lists, options, make_case)
                 continue
             if not os.access(folder / words[0], os.X_OK):
                 if words[0] not in suite.absent:
                     suite.absent.append(words[0])
                 continue
-            case = mpich_case(directory, folder, words + ["2"] * (len(words) == 1), options)
+            case = make_case(directory, folder, words + ["2"] * (len(words) == 1), options)
             # Lines that differ in MPICH's own settings only are one test here.
             if case and all(case.name != other.name or case.directory != other.directory
                             for other in suite.cases):

@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs MPICH's own test suite under MPICH as it is and under MPICH with tagline, and
+compares test by test. Exit status 1: a test that passes unmodified fails with tagline.
+
+The test programs are built once; both libraries have the same ABI and are swapped by
+LD_LIBRARY_PATH. Paths:
+  shm      as users run it: shared memory, where CH4 matches
+  netmod   between nodes that are none: shared memory off, and the netmod's own tag
+           matching off, so that CH4 matches what the network brings
+
+Where tagline fails and unmodified passes both run twice more, alone. With --quick only
+tagline runs, and what fails must pass when it runs alone.
+"""
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/conformance"))
+import suites  # noqa: E402  (found by the line above)
+from suites import Case, Suite, Unavailable, say  # noqa: E402
+
+LIBRARIES = ("unmodified", "tagline")
+PATHS = {"shm": {},
+         "netmod": {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_OFI_ENABLE_TAGGED": "0"}}
+DIRECTORIES = "pt2pt part comm coll rma threads datatype attr group info init mpi_t topo errhan spawn errors"
+QUICK_DIRECTORIES = "pt2pt part mpi_t"
+QUICK_SECONDS = 100
+LIMIT = 60
+XFAIL_LIMIT = 15
+SKIPPED = 77
+
+
+def make_case(directory, folder, words, options):
+    """A line of a test list: program, ranks, name=value... None: not for this run."""
+    values = [word.split("=", 1) for word in words[2:] if "=" in word]
+    known = dict(values)
+    ranks = int(words[1])
+    settings = [value for key, value in values if key == "env"]
+    if ranks > options.ranks or any(key == "mpiexecarg" for key, _ in values):
+        return None
+    if options.quick and ("xfail" in known or "timeLimit" in known or "mem" in known or settings):
+        return None
+    arguments = [value for key, value in values if key == "arg"]
+    rule = known.get("resultTest", "")
+    return Case(
+        directory=directory, folder=folder, command=(f"./{words[0]}", *arguments), ranks=ranks,
+        name=" ".join([str((folder / words[0]).relative_to(folder.parents[0])
+                           if folder.name != directory else words[0]),
+                       f"-n {words[1]}", *settings, *arguments]),
+        limit=XFAIL_LIMIT if "xfail" in known else max(int(known.get("timeLimit", 0)), LIMIT),
+        environment=tuple(settings), exit_status="0" if rule == "" else "nonzero",
+        output="" if rule in ("TestStatus", "TestErrFatal") else "No Errors",
+        memory_gb=float(known.get("mem", 0)))
+
+
+def run(case, library, path, options, limit=None):
+    """pass, fail or timeout, and the output, of one run."""
+    command = [str(options.mpich / "tagline/bin/mpiexec"), "-n", str(case.ranks), *case.command]
+    environment = dict(os.environ, LD_LIBRARY_PATH=str(options.mpich / library / "lib"))
+    environment.update(PATHS[path])
+    environment.update(setting.split("=", 1) for setting in case.environment)
+    # In a session of its own, so that nothing of it stays behind.
+    with subprocess.Popen(command, cwd=case.folder, env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          start_new_session=True) as job:
+        try:
+            output = job.communicate(timeout=limit or case.limit)[0]
+            outcome = None
+        except subprocess.TimeoutExpired:
+            outcome = "timeout"
+            os.killpg(job.pid, signal.SIGTERM)  # mpiexec ends its ranks
+            try:
+                output = job.communicate(timeout=5)[0]
+            except subprocess.TimeoutExpired:
+                end_session(job.pid)
+                output = job.communicate()[0]
+        end_session(job.pid)
+    text = output.decode(errors="replace")
+    if outcome is None:
+        ended_well = (job.returncode == 0) == (case.exit_status == "0")
+        outcome = "pass" if ended_well and case.output in text else "fail"
+    return outcome, text
+
+
+def end_session(session):
+    """Kills what is left of it; hydra gives every rank a group of its own."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if stat.read_text().rsplit(")", 1)[1].split()[3] == str(session):
+                os.kill(int(stat.parent.name), signal.SIGKILL)
+        except (OSError, IndexError):
+            pass  # it has ended by itself
+
+
+def compare(case, path, options):
+    runs = {"unmodified": [], "tagline": []}
+    if not options.quick:
+        runs["unmodified"].append(run(case, "unmodified", path, options))
+        # What hangs unmodified is not waited for as long again.
+        limit = XFAIL_LIMIT if runs["unmodified"][0][0] == "timeout" else case.limit
+        runs["tagline"].append(run(case, "tagline", path, options, limit))
+        if runs["unmodified"][0][0] == "pass" and runs["tagline"][0][0] != "pass":
+            for _ in range(2):
+                for library in LIBRARIES:
+                    runs[library].append(run(case, library, path, options))
+    else:
+        runs["tagline"].append(run(case, "tagline", path, options))
+        if runs["tagline"][0][0] != "pass":
+            runs["tagline"].append(run(case, "tagline", path, options))
+    outcomes = {library: [outcome for outcome, _ in results] for library, results in runs.items()}
+    return {"directory": case.directory, "test": case.name, "path": path, **outcomes,
+            "verdict": verdict(outcomes, options.quick), "output": runs["tagline"][-1][1][-4000:]}
+
+
+def verdict(outcomes, quick):
+    first = {library: outcomes[library][0] for library in LIBRARIES if outcomes[library]}
+    if quick:
+        if first["tagline"] == "pass":
+            return "same"
+        return "flaky" if outcomes["tagline"][-1] == "pass" else "different"
+    if first["unmodified"] != "pass":
+        return "fixed" if first["tagline"] == "pass" else "same"
+    if first["tagline"] == "pass":
+        return "same"
+    if any(outcome != "pass" for outcome in outcomes["unmodified"]):
+        return "flaky"
+    # A time limit that two more runs kept to: the machine was busy.
+    slow = first["tagline"] == "timeout" and set(outcomes["tagline"][1:]) == {"pass"}
+    return "flaky" if slow else "different"
+
+
+def table(results, quick):
+    lines = ["| directory | path | tests | unmodified pass, fail, time limit "
+             "| tagline pass, fail, time limit | flaky | tagline alone passes | differences |",
+             "|---|---|---|---|---|---|---|---|"]
+    rows = {}
+    for result in results:
+        rows.setdefault((result["directory"], result["path"]), []).append(result)
+    for (directory, path), row in rows.items():
+        counts = {library: Counter(result[library][-1] for result in row if result[library])
+                  for library in LIBRARIES}
+        verdicts = Counter(result["verdict"] for result in row)
+        cells = [directory, path, len(row)]
+        cells += ["-" if quick and library == "unmodified" else
+                  ", ".join(str(counts[library][name]) for name in ("pass", "fail", "timeout"))
+                  for library in LIBRARIES]
+        cells += [verdicts[name] for name in ("flaky", "fixed", "different")]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines)
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="tests/mpich-plugin/run", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directories", nargs="*", metavar="DIRECTORY",
+                        help=f"of the suite (default: {DIRECTORIES})")
+    parser.add_argument("--quick", action="store_true",
+                        help=f"tagline alone: {QUICK_DIRECTORIES}, no settings, at most 2 ranks")
+    parser.add_argument("--path", choices=PATHS, action="append", help="both if none is named")
+    parser.add_argument("--ranks", type=int, help="most ranks of a test (4; with --quick 2)")
+    parser.add_argument("--mpich", type=Path, default=ROOT / ".cache/mpich",
+                        help="folder of both installations (%(default)s)")
+    parser.add_argument("--results", type=Path, default=ROOT / "out/mpich-conformance.json")
+    options = parser.parse_args()
+    options.ranks = options.ranks or (2 if options.quick else 4)
+    options.mpich = options.mpich.resolve()
+    options.directories = options.directories or (
+        QUICK_DIRECTORIES if options.quick else DIRECTORIES).split()
+    return options
+
+
+def read_suite(options):
+    with suites.Locked():
+        tree = suites.mpich_build(str(options.mpich / "tagline/bin/mpicc"), options.directories)
+    suite = Suite(suites.version_of(tree, "mpich"))
+    for directory in options.directories:
+        suites.mpich_read(suite, directory, tree / directory, ["testlist"], options, make_case)
+    return suite
+
+
+def main():
+    options = parse()
+    try:
+        suite = read_suite(options)
+    except Unavailable as reason:
+        say(f"SKIPPED: {reason}")
+        return SKIPPED
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    cases = [case for case in suite.cases if case.memory_gb < memory / 2]
+    say(f"MPICH {suite.version}: {len(cases)} tests"
+        + (f"; not built: {' '.join(suite.absent)}" if suite.absent else ""))
+    results = []
+    for path in options.path or PATHS:
+        start = time.monotonic()
+        for number, case in enumerate(cases):
+            if options.quick and time.monotonic() - start > QUICK_SECONDS:
+                say(f"{path}: the machine is slow or busy, {len(cases) - number} tests left out")
+                break
+            result = compare(case, path, options)
+            results.append(result)
+            if result["verdict"] != "same":
+                say(f"{path} {case.directory}/{case.name}: {result['verdict']}, unmodified "
+                    f"{result['unmodified']}, tagline {result['tagline']}")
+        options.results.parent.mkdir(parents=True, exist_ok=True)
+        options.results.write_text(json.dumps(results, indent=1))
+    print(table(results, options.quick))
+    different = [result for result in results if result["verdict"] == "different"]
+    for result in different:
+        print(f"\n{result['path']} {result['directory']}/{result['test']}:\n{result['output']}")
+    print(f"{len(results)} tests, {len(different)} differences")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
