@@ -194,7 +194,9 @@ TAGLINE_API tagline_status tagline_cancel_receive(tagline_matcher* matcher,
  * @return TAGLINE_OK, TAGLINE_NOT_FOUND (already matched, cancelled, dropped),
  *         or TAGLINE_INVALID.
  * Cost: `linear` walks to the entry, one line each; `vector` and `fuzzy` pass a
- * node of 256 entries with two lines.
+ * node of 256 entries with two lines; `adaptive` and `indexed` find an entry of the
+ * window by its number, but walk the index for one that is there:
+ * tagline_cancel_receive() finds that one by its key.
  */
 TAGLINE_API tagline_status tagline_cancel_handle(tagline_matcher* matcher, uint64_t context_id,
                                                  tagline_handle handle);
