@@ -3,6 +3,7 @@
 
 #include "communicator.hpp"
 #include "credit.hpp"
+#include "observe.hpp"
 #include "receive_protocol.hpp"
 #include "request.hpp"
 
@@ -48,6 +49,7 @@ inline ReceiveRequest* match(CommunicatorState& state, const Arrival& arrival,
   const EagerHeader& header = arrival.match();
   const tagline_envelope envelope = {state.context_id, header.source, header.tag};
   void* receive = nullptr;
+  const MatchTimer timer(state);
   tagline_status status = tagline_match_message(state.matcher, envelope, &receive);
   if (status == TAGLINE_MATCHED) return static_cast<ReceiveRequest*>(receive);
   if (status == TAGLINE_NOT_FOUND) {

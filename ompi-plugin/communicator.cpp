@@ -5,6 +5,7 @@
 
 #include "credit.hpp"
 #include "hot_cache.hpp"
+#include "observe.hpp"
 
 namespace tagline::pml {
 namespace {
@@ -38,17 +39,6 @@ StoredArrival* take_early(std::uint32_t context_id) {
 void discard_unexpected(void*, tagline_side side, tagline_envelope, void* cookie) {
   // Requests hold a reference to their communicator, so none can be posted any more.
   if (side == TAGLINE_UNEXPECTED) discard(static_cast<StoredArrival*>(cookie));
-}
-
-void print_entry(void*, tagline_side side, tagline_envelope envelope, void* cookie) {
-  if (side == TAGLINE_POSTED) {
-    opal_output(0, "  receive %p: source %d, tag %d", cookie,
-                envelope.source == TAGLINE_ANY_SOURCE ? OMPI_ANY_SOURCE : envelope.source,
-                envelope.tag == TAGLINE_ANY_TAG ? OMPI_ANY_TAG : envelope.tag);
-  } else {
-    opal_output(0, "  message %p: source %d, tag %d, %zu bytes", cookie, envelope.source,
-                envelope.tag, static_cast<StoredArrival*>(cookie)->view().message_bytes());
-  }
 }
 
 }  // namespace
@@ -112,6 +102,7 @@ int tagline_add_comm(ompi_communicator_t* comm) {
     ompi_comm_assert_subscribe(comm, assertion);
   }
 
+  observe(*state);
   StoredArrival* early = nullptr;
   {
     // Under the lock no packet can slip in between "taken" and "known".
@@ -132,26 +123,13 @@ int tagline_add_comm(ompi_communicator_t* comm) {
 int tagline_del_comm(ompi_communicator_t* comm) {
   CommunicatorState* state = state_of(comm);
   if (state == nullptr) return OMPI_SUCCESS;
+  stop_observing(*state);
   comm->c_pml_comm = nullptr;
   if (latest_state == state) latest_state = nullptr;
   tagline_for_each(state->matcher, discard_unexpected, nullptr);
   tagline_destroy(state->matcher);
   for (auto& [key, stored] : state->held) discard(stored);
   delete state;
-  return OMPI_SUCCESS;
-}
-
-int tagline_dump(ompi_communicator_t* comm, int /* verbose */) {
-  CommunicatorState* state = state_of(comm);
-  if (state == nullptr) return OMPI_SUCCESS;
-  Guard guard(state->lock);
-  tagline_statistics statistics;
-  tagline_get_statistics(state->matcher, &statistics);
-  opal_output(0, "communicator %s (context %u): %llu receives, %llu messages, %zu out of order",
-              comm->c_name, static_cast<unsigned>(state->context_id),
-              static_cast<unsigned long long>(statistics.posted.length),
-              static_cast<unsigned long long>(statistics.unexpected.length), state->held.size());
-  tagline_for_each(state->matcher, print_entry, nullptr);
   return OMPI_SUCCESS;
 }
 

@@ -62,6 +62,9 @@ struct CommunicatorState {
   // Packets ahead of their turn by rank and sequence number: links of different speed, or a
   // sender whose first try found no resources.
   std::unordered_map<std::uint64_t, StoredArrival*> held;
+  std::uint64_t match_nanoseconds = 0;  // counted if the user asked for it
+  CommunicatorState* next = nullptr;    // of all communicators, see observe.cpp
+  CommunicatorState** link = nullptr;   // what points to this one
 };
 
 // Of the latest packet, for the next one; NULL: look it up. Not used with several threads.
@@ -93,7 +96,6 @@ tagline_status create_matcher(tagline_matcher** matcher);
 
 extern "C" int tagline_add_comm(ompi_communicator_t* comm);
 extern "C" int tagline_del_comm(ompi_communicator_t* comm);
-extern "C" int tagline_dump(ompi_communicator_t* comm, int verbose);
 
 // Keeps a packet for a communicator that this process does not know yet. False if the
 // communicator has appeared meanwhile: handle the packet now.

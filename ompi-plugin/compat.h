@@ -31,16 +31,33 @@ extern "C" {
 #endif
 
 #include "ompi_config.h"
-#include "opal/threads/thread_usage.h"
-
 #ifdef __cplusplus
-/* C converts the second argument from void* without a word, C++ does not. */
-#undef OPAL_THREAD_COMPARE_EXCHANGE_STRONG_PTR
-#define OPAL_THREAD_COMPARE_EXCHANGE_STRONG_PTR(x, y, z) \
-  opal_thread_compare_exchange_strong_ptr((volatile intptr_t*)(x), (void**)(y), (void*)(z))
+/* All of it is extern "C" here; a header of Open MPI 5.0 opens that twice and closes it once. */
+#undef BEGIN_C_DECLS
+#undef END_C_DECLS
+#define BEGIN_C_DECLS
+#define END_C_DECLS
+#endif
+/* Open MPI 5 keeps it among its components. */
+#if __has_include("opal/mca/threads/thread_usage.h")
+#include "opal/mca/threads/thread_usage.h"
+#else
+#include "opal/threads/thread_usage.h"
 #endif
 
 #include "mpi.h"
+
+/* C converts void* to void** without a word, C++ does not: once in Open MPI 4, once in 5. */
+#if defined(__cplusplus) && OMPI_MAJOR_VERSION == 4
+#undef OPAL_THREAD_COMPARE_EXCHANGE_STRONG_PTR
+#define OPAL_THREAD_COMPARE_EXCHANGE_STRONG_PTR(x, y, z) \
+  opal_thread_compare_exchange_strong_ptr((volatile intptr_t*)(x), (void**)(y), (void*)(z))
+#elif defined(__cplusplus)
+#include "opal/class/opal_hash_table.h"
+#define opal_hash_table_get_value_ptr(table, key, bytes, value) \
+  opal_hash_table_get_value_ptr(table, key, bytes, (void**)(value))
+#endif
+
 #include "ompi/communicator/communicator.h"
 #include "ompi/constants.h"
 #include "ompi/datatype/ompi_datatype.h"
@@ -51,7 +68,11 @@ extern "C" {
 #include "ompi/mca/pml/base/pml_base_recvreq.h"
 #include "ompi/mca/pml/base/pml_base_sendreq.h"
 #include "ompi/mca/pml/pml.h"
+#if __has_include("ompi/runtime/ompi_rte.h")
+#include "ompi/runtime/ompi_rte.h" /* 5 */
+#else
 #include "ompi/mca/rte/rte.h"
+#endif
 #include "ompi/message/message.h"
 #include "ompi/proc/proc.h"
 #include "ompi/request/request.h"
@@ -66,6 +87,8 @@ extern "C" {
 #include "opal/prefetch.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
+
+#undef opal_hash_table_get_value_ptr
 
 #if OMPI_MAJOR_VERSION == 4 && OMPI_MINOR_VERSION == 1
 #define TAGLINE_OMPI_4_1 1
@@ -105,6 +128,7 @@ int tagline_component_finalize(void);
 /** What travels in headers and finds the communicator at the receiver. */
 static inline uint32_t tagline_context_id(const ompi_communicator_t* comm) {
 #if TAGLINE_OMPI_5
+  /* The same in all processes, because the module does not claim to know extended ids. */
   return comm->c_index;
 #else
   return comm->c_contextid;
@@ -113,11 +137,7 @@ static inline uint32_t tagline_context_id(const ompi_communicator_t* comm) {
 
 /** NULL when no communicator has this context id here (yet). */
 static inline ompi_communicator_t* tagline_find_communicator(uint32_t context_id) {
-#if TAGLINE_OMPI_5
   return ompi_comm_lookup(context_id);
-#else
-  return ompi_comm_lookup(context_id);
-#endif
 }
 
 /* ---- What processes of a job tell each other at the start -------------- */

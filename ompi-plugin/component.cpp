@@ -10,6 +10,7 @@
 #include "credit.hpp"
 #include "hot_cache.hpp"
 #include "module.hpp"
+#include "observe.hpp"
 #include "pending.hpp"
 #include "plugin.hpp"
 #include "receive_protocol.hpp"
@@ -272,12 +273,21 @@ extern "C" int tagline_component_register(void) {
       MCA_BASE_VAR_TYPE_BOOL,
       nullptr, 0, MCA_BASE_VAR_FLAG_SETTABLE, OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_LOCAL,
       &parameters.hot_cache_paused);
+  add_parameter("match_time",
+                "Count the time spent in matching, for the performance variable match_time; costs "
+                "two looks at the clock per message",
+                MCA_BASE_VAR_TYPE_BOOL, &parameters.match_time);
+  add_parameter("report_leftovers",
+                "Lines, per process, about messages never received and receives never matched "
+                "when a communicator or MPI ends (0: no report)",
+                MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.report_leftovers);
   add_parameter("unexpected_limit",
                 "Bytes of memory per process for unexpected messages, suffixes k, m and g allowed "
                 "(0: no limit). At the limit only headers of further messages are stored, and "
                 "their senders wait for the receive as those of large messages do. All processes "
                 "must have the same limit",
                 MCA_BASE_VAR_TYPE_SIZE_T, &parameters.unexpected_limit);
+  register_variables();
   return OMPI_SUCCESS;
 }
 
@@ -320,6 +330,7 @@ extern "C" int tagline_component_finalize(void) {
   if (!plugin.enabled) return OMPI_SUCCESS;
   plugin.enabled = false;
   stop_heater();
+  report_leftovers();
   const int status = mca_bml.bml_finalize();
   discard_pending();
   discard_early();

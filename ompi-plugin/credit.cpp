@@ -19,7 +19,8 @@ struct CreditAccount {
   std::uint64_t allowed = 0;  // as a sender: the most `spent` may become
   std::uint64_t share = 0;    // as a receiver: what the peer may have on the way or stored here
   std::uint64_t granted = 0;  // as a receiver: the peer's `allowed`
-  std::uint64_t consumed = 0;  // as a receiver: the part of the peer's `spent` that is stored no more
+  std::uint64_t consumed =
+      0;  // as a receiver: the part of the peer's `spent` that is stored no more
 };
 
 namespace {
@@ -77,8 +78,7 @@ std::uint64_t charge_of(const Arrival& arrival) {
 }
 
 bool starved(const Arrival& arrival) {
-  return arrival.kind == kRendezvous &&
-         (arrival.header<RendezvousHeader>().flags & kStarved) != 0;
+  return arrival.kind == kRendezvous && (arrival.header<RendezvousHeader>().flags & kStarved) != 0;
 }
 
 CreditAccount* credit_account(ompi_proc_t* proc) {

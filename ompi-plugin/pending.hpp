@@ -16,8 +16,9 @@ struct Pending {
   void* owner = nullptr;
 };
 
-// Threads: any. What waits for one peer is tried in the order queued, and the first that still finds
-// no resources ends the round for this peer: a million waiting messages cost no more than one.
+// Threads: any. What waits for one peer is tried in the order queued, and the first that still
+// finds no resources ends the round for this peer: a million waiting messages cost no more than
+// one.
 void retry_later(Pending& pending, const mca_bml_base_endpoint_t* endpoint, bool (*retry)(void*),
                  void* owner);
 

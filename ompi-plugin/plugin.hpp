@@ -31,6 +31,8 @@ struct Parameters {
   unsigned hot_cache_max_lines = 8192;
   int hot_cache_unit = TAGLINE_AUTOMATIC_UNIT;
   std::size_t unexpected_limit = 0;
+  bool match_time = false;
+  unsigned report_leftovers = 0;
 };
 
 struct Plugin {

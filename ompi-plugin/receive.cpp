@@ -3,6 +3,7 @@
 #include "communicator.hpp"
 #include "hot_cache.hpp"
 #include "module.hpp"
+#include "observe.hpp"
 #include "receive_protocol.hpp"
 
 namespace tagline::pml {
@@ -39,11 +40,13 @@ int post(ReceiveRequest& request) {
   activate(request);
   wake_heater();
   void* message = nullptr;
-  Guard guard(state.lock);
-  const tagline_status status =
-      tagline_post_receive(state.matcher, envelope_of(state, base.req_peer, base.req_tag), &request,
-                           &message, &request.handle);
-  guard.unlock();
+  tagline_status status;
+  {
+    Guard guard(state.lock);
+    const MatchTimer timer(state);
+    status = tagline_post_receive(state.matcher, envelope_of(state, base.req_peer, base.req_tag),
+                                  &request, &message, &request.handle);
+  }
   if (status == TAGLINE_QUEUED) return OMPI_SUCCESS;
   if (status != TAGLINE_MATCHED) {
     deactivate(request);

@@ -71,8 +71,7 @@ static void let_it_come(double patience) {
   double last_growth = seconds();
   while (seconds() < last_growth + patience) {
     int found = 0;
-    for (int i = 0; i < 200; ++i)
-      MPI_Iprobe(MPI_ANY_SOURCE, 0, quiet, &found, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 200; ++i) MPI_Iprobe(MPI_ANY_SOURCE, 0, quiet, &found, MPI_STATUS_IGNORE);
     EXPECT(!found, "no message on a communicator that nobody uses");
     const long before = most_resident;
     watch_memory();
