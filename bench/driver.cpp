@@ -51,6 +51,7 @@ int main(int argc, char** argv) {
   bench::add_engine(app, context);
   bench::add_hotcache(app, context);
   bench::add_pml(app, context);
+  bench::add_suite(app, context);
   const auto list = [&app](std::FILE* to) {
     std::fputs("Known benchmarks:\n", to);
     for (const CLI::App* known : app.get_subcommands({})) {

@@ -27,9 +27,10 @@ volatile sig_atomic_t interrupted_by = 0;
 extern "C" void note_interrupt(int signal) { interrupted_by = signal; }
 
 // Debian's mpirun may be another MPI's by way of alternatives: Open MPI's own name first.
-std::string find_mpirun() {
+std::string find_launcher(const std::vector<std::string>& names) {
   const char* const path = std::getenv("PATH");
-  for (const char* const name : {"mpirun.openmpi", "mpirun"}) {
+  for (const std::string& name : names) {
+    if (name.find('/') != std::string::npos) return name;
     std::string rest = path != nullptr ? path : "/usr/bin:/bin";
     for (std::size_t at = 0; at != std::string::npos;) {
       const std::size_t end = rest.find(':', at);
@@ -38,7 +39,7 @@ std::string find_mpirun() {
       at = end == std::string::npos ? end : end + 1;
     }
   }
-  throw std::runtime_error("no mpirun in PATH (package openmpi-bin)");
+  throw std::runtime_error("no " + names.front() + " in PATH (packages openmpi-bin, mpich)");
 }
 
 // Signal every process of a session: mpirun puts its ranks into groups of their
@@ -127,13 +128,17 @@ Configuration tagline(const fs::path& component_directory, const std::string& tr
            "--mca", "pml", "tagline", "--mca", "btl", transport + ",self"}};
 }
 
+Configuration mpich() { return {"mpich", {}, {"mpirun.mpich", "mpiexec.hydra"}, "mpich"}; }
+
 std::vector<std::string> mpirun_command(const Configuration& configuration, int ranks) {
   if (geteuid() == 0) {
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
   }
-  std::vector<std::string> command{find_mpirun(), "-n", std::to_string(ranks)};
-  if (static_cast<int>(std::thread::hardware_concurrency()) < ranks) {
+  std::vector<std::string> command{find_launcher(configuration.launchers), "-n",
+                                   std::to_string(ranks)};
+  if (configuration.mpi == "openmpi" &&
+      static_cast<int>(std::thread::hardware_concurrency()) < ranks) {
     command.emplace_back("--oversubscribe");
   }
   command.insert(command.end(), configuration.arguments.begin(), configuration.arguments.end());
@@ -217,11 +222,14 @@ JobResult run_job(const std::vector<std::string>& command, std::chrono::seconds 
   end_session(child, !left);
   if (!left) waitpid(child, &status, 0);
   if (interrupted()) return {false, "interrupted"};
-  if (timed_out) return {false, "ran longer than " + std::to_string(limit.count()) + " s"};
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {true, ""};
+  if (timed_out) {
+    return {false, "ran longer than " + std::to_string(limit.count()) + " s", true, 0, errors};
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {true, "", false, 0, errors};
   const std::string what = WIFEXITED(status) ? "exit code " + std::to_string(WEXITSTATUS(status))
                                              : "signal " + std::to_string(WTERMSIG(status));
-  return {false, what + (errors.empty() ? "" : ": " + shorten(errors))};
+  return {false, what + (errors.empty() ? "" : ": " + shorten(errors)), false,
+          WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), errors};
 }
 
 }  // namespace bench

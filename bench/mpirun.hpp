@@ -16,6 +16,9 @@ namespace bench {
 struct Configuration {
   std::string name;
   std::vector<std::string> arguments;
+  // Of the programs that can start it the first one found in PATH is taken.
+  std::vector<std::string> launchers{"mpirun.openmpi", "mpirun"};
+  std::string mpi = "openmpi";  // whose compiler wrapper the programs are built with
 };
 
 // ob1 and tagline over the same transport (vader: shared memory, or tcp) and self.
@@ -23,10 +26,14 @@ Configuration ob1(const std::string& transport);
 Configuration ucx();
 Configuration tagline(const std::filesystem::path& component_directory,
                       const std::string& transport);
+Configuration mpich();
 
 struct JobResult {
   bool ok = false;
   std::string reason;  // why not, in a few words
+  bool timed_out = false;
+  int exit_code = 0;
+  std::string errors;  // all that it wrote to stderr
 };
 
 // mpirun and its options for a configuration; the program follows.

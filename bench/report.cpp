@@ -152,15 +152,15 @@ std::string goal_table(const std::string& title, const std::vector<Goal>& goals)
   return text;
 }
 
-void write_records(const fs::path& directory, const std::string& name,
-                   const std::vector<Record>& records) {
-  fs::create_directories(directory);
+std::string json_text(const std::vector<Record>& records) {
   std::string json = "[\n";
   for (std::size_t i = 0; i < records.size(); ++i) {
     json += records[i].dump() + (i + 1 < records.size() ? ",\n" : "\n");
   }
-  replace_file(directory / (name + ".json"), json + "]\n");
+  return json + "]\n";
+}
 
+std::string csv_text(const std::vector<Record>& records) {
   std::vector<std::string> fields;
   std::set<std::string> seen;
   for (const Record& record : records) {
@@ -180,7 +180,14 @@ void write_records(const fs::path& directory, const std::string& name,
   for (const Record& record : records) {
     line([&](const std::string& field) { return csv_cell(record, field); });
   }
-  replace_file(directory / (name + ".csv"), csv);
+  return csv;
+}
+
+void write_records(const fs::path& directory, const std::string& name,
+                   const std::vector<Record>& records) {
+  fs::create_directories(directory);
+  replace_file(directory / (name + ".json"), json_text(records));
+  replace_file(directory / (name + ".csv"), csv_text(records));
 }
 
 bool write_plot(const fs::path& file, const Plot& plot) {

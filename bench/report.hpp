@@ -81,6 +81,10 @@ struct Plot {
   std::vector<Panel> panels;
 };
 
+// Fields that some records lack stay empty.
+std::string json_text(const std::vector<Record>& records);
+std::string csv_text(const std::vector<Record>& records);
+
 // Writes DIRECTORY/NAME.json and NAME.csv. Each file is replaced as a whole.
 void write_records(const std::filesystem::path& directory, const std::string& name,
                    const std::vector<Record>& records);

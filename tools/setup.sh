@@ -21,6 +21,7 @@ build_packages=(
 # shellcheck disable=SC2034
 bench_packages=(
   gnuplot-nox  # plots
+  mpich libmpich-dev  # the other MPI of the suite; Open MPI stays the default
 )
 # shellcheck disable=SC2034
 check_packages=(

@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A faulty MPI is tabled as such, point by point, and the sweep goes on: of two points
+# the one with the fault has the outcome named, the other one a result.
+#
+#   faults.sh BENCH_DRIVER FAULTY_MPI_LIBRARY MPI SCRATCH
+set -u
+driver=$1 library=$2 mpi=$3 scratch=$4
+result=0
+for pair in "lost:wrong data" "crash:crash" "assertion:assertion" "hang:hang"; do
+  fault=${pair%%:*} outcome=${pair#*:}
+  table=$(LD_PRELOAD=$library FAULTY_PUT=$fault "$driver" rma-mt --quick --verify --mpi "$mpi" \
+    --only latency,put,fence,"1 threads" --seconds 0.02 --limit 8 --output "$scratch" 2>&1)
+  status=$?
+  if [[ $status != 0 ]] ||
+    ! grep -Eq "^ +$mpi +latency +put +fence +1 +8 +$outcome\$" <<<"$table" ||
+    ! grep -Eq "^ +fence +65536 +[0-9.]+" <<<"$table"; then
+    echo "faults.sh: a put that is $fault was not told as: $outcome (exit status $status)"
+    echo "$table"
+    result=1
+  fi
+done
+exit $result
