@@ -150,7 +150,7 @@ JobResult run_job(const std::vector<std::string>& command, std::chrono::seconds 
   int out[2];
   int err[2];
   if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) {
-    return {false, std::string("pipe: ") + std::strerror(errno)};
+    return {false, std::string("pipe: ") + std::strerror(errno), false, 0, ""};
   }
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -158,7 +158,7 @@ JobResult run_job(const std::vector<std::string>& command, std::chrono::seconds 
 
   const pid_t us = getpid();
   const pid_t child = fork();
-  if (child < 0) return {false, std::string("fork: ") + std::strerror(errno)};
+  if (child < 0) return {false, std::string("fork: ") + std::strerror(errno), false, 0, ""};
   if (child == 0) {
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -221,7 +221,7 @@ JobResult run_job(const std::vector<std::string>& command, std::chrono::seconds 
   }
   end_session(child, !left);
   if (!left) waitpid(child, &status, 0);
-  if (interrupted()) return {false, "interrupted"};
+  if (interrupted()) return {false, "interrupted", false, 0, errors};
   if (timed_out) {
     return {false, "ran longer than " + std::to_string(limit.count()) + " s", true, 0, errors};
   }

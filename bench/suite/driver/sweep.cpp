@@ -71,6 +71,7 @@ Target target_of(const std::string& name, const Context& context) {
 std::vector<std::string> command_of(const Target& target, const Job& job) {
   std::vector<std::string> command;
   if (target.configuration.mpi.empty()) {
+    command.emplace_back("/usr/bin/env");  // finds the launcher in PATH
     std::string words = target.configuration.launchers.front();
     words.replace(words.find("{}"), 2, std::to_string(job.ranks));
     for (std::size_t at = 0; at < words.size();) {
