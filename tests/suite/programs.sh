@@ -13,7 +13,7 @@ while [[ $1 != -- ]]; do
   shift
 done
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-quickly=(--verify --seconds 0.02 --batch-ms 0.1 --least 2 --json -)
+quickly=(--verify --seconds 0.01 --batch-ms 0.1 --least 2 --json -)
 errors=$(mktemp)
 trap 'rm -f "$errors"' EXIT
 result=0
@@ -26,7 +26,7 @@ while (($# > 0)); do
     arguments+=("$1")
     shift
   done
-  records=$(timeout --kill-after=5 60 "${launcher[@]}" -n "$ranks" "$folder/$program" \
+  records=$(timeout --kill-after=5 240 "${launcher[@]}" -n "$ranks" "$folder/$program" \
     "${arguments[@]}" "${quickly[@]}" 2>"$errors" </dev/null)
   status=$?
   got=$(grep -c '^{"benchmark"' <<<"$records")
