@@ -109,9 +109,21 @@ inline Inline send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& 
 // buffer no more, and the request is complete for the user.
 int buffer(SendRequest& request) {
   if (request.layout.bytes == 0) return OMPI_SUCCESS;
-  const int status = mca_pml_base_bsend_request_start(&request.ompi());
+  // Not mca_pml_base_bsend_request_start, which packs as well: it counts the request without its
+  // lock, and when two threads meet there, detaching waits forever.
+  const int status = mca_pml_base_bsend_request_alloc(&request.ompi());
   if (status != OMPI_SUCCESS) return status;
-  request.layout.memory = static_cast<unsigned char*>(const_cast<void*>(request.base.req_addr));
+  void* copy = const_cast<void*>(request.base.req_addr);
+  opal_convertor_t& convertor = request.base.req_base.req_convertor;
+  iovec piece = {static_cast<IOVBASE_TYPE*>(copy), request.layout.bytes};
+  std::uint32_t pieces = 1;
+  std::size_t packed = request.layout.bytes;
+  if (opal_convertor_pack(&convertor, &piece, &pieces, &packed) < 0) {
+    mca_pml_base_bsend_request_fini(&request.ompi());
+    return OMPI_ERROR;
+  }
+  opal_convertor_prepare_for_send(&convertor, &ompi_mpi_packed.dt.super, packed, copy);
+  request.layout.memory = static_cast<unsigned char*>(copy);
   request.layout.contiguous = true;
   return OMPI_SUCCESS;
 }

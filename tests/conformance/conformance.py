@@ -4,8 +4,9 @@
 compares test by test. Exit status 1: a test that passes under ob1 fails under tagline.
 
 Each test runs once under each. Where tagline fails and ob1 passes, both run twice more,
-alone on the machine: what fails under ob1 as well is flaky, and said to be; what does not
-is a difference, but for a time limit that two more runs kept to (the machine was busy).
+alone on the machine and with twice the time: what fails under ob1 as well is flaky, and
+said to be; what does not is a difference, but for a time limit that two more runs kept to
+(the machine was busy).
 """
 import argparse
 import concurrent.futures
@@ -28,6 +29,7 @@ RUN_PROGRAM = ROOT / "tests/ompi-plugin/run_program.sh"
 RERUNS = 2
 SKIPPED = 77
 HANGING_LIMIT = 15
+QUICK_HANGING_LIMIT = 3
 
 # Verdicts about one test over all its runs.
 SAME, FLAKY, SLOW, FIXED, DIFFERENT = "same", "flaky", "slow", "fixed", "different"
@@ -116,14 +118,16 @@ def compare(case, options, machine):
     alone = case.memory_gb >= 1
     ob1 = machine(alone, lambda: run(case, "ob1", options))
     # What hangs under ob1 is not waited for as long again.
-    limit = HANGING_LIMIT if ob1[0] == "timeout" else case.limit
+    hanging = QUICK_HANGING_LIMIT if options.quick else HANGING_LIMIT
+    limit = hanging if ob1[0] == "timeout" else case.limit
     runs = {"ob1": [ob1],
             "tagline": [machine(alone, lambda: run(case, "tagline", options, limit))]}
     verdict = SAME
     if worse(runs["ob1"][0], runs["tagline"][0]):
         for _ in range(RERUNS):
             for pml in PMLS:
-                runs[pml].append(machine(True, lambda pml=pml: run(case, pml, options)))
+                runs[pml].append(
+                    machine(True, lambda pml=pml: run(case, pml, options, 2 * case.limit)))
         if runs["ob1"][0][0] == "pass" and any(outcome != "pass" for outcome, _ in runs["ob1"]):
             verdict = FLAKY
         elif runs["tagline"][0][0] == "timeout" and not any(

@@ -111,6 +111,7 @@ MPICH_MAKE += [f"{tool}=:" for tool in ("ACLOCAL", "AUTOCONF", "AUTOHEADER", "AU
 MPICH_FLAGS = "-O1 -w"
 QUICK_RANKS = 4
 QUICK_SECONDS = 60
+QUICK_COUNT = 1 << 20  # of elements; more are gigabytes in all
 
 
 def mpich_build(mpicc, directories):
@@ -143,10 +144,13 @@ def mpich_case(directory, folder, words, options):
     known = dict(values)
     if known.get("mpix") == "true" or any(key == "mpiexecarg" for key, _ in values):
         return None  # MPICH's own extensions, options of its mpiexec
-    if options.quick and ("xfail" in known or int(words[1]) > QUICK_RANKS
-                          or int(known.get("timeLimit", 0)) > QUICK_SECONDS):
-        return None  # xfail: cancelled sends, mostly, that hang until their time limit
     arguments = [value for key, value in values if key == "arg"]
+    counts = [int(value.removeprefix("-count=")) for value in arguments if "-count=" in value]
+    # xfail: cancelled sends, mostly, that hang until their time limit
+    if options.quick and ("xfail" in known or int(words[1]) > QUICK_RANKS
+                          or int(known.get("timeLimit", 0)) > QUICK_SECONDS
+                          or max(counts, default=0) > QUICK_COUNT):
+        return None
     environment = [value for key, value in values
                    if key == "env" and not value.startswith("MPIR_")]
     rule = known.get("resultTest", "")

@@ -3,11 +3,12 @@
 // its own communicator, by tag on a shared one, through any source, and by matched
 // probes that compete for the same messages; each also cancels, restarts persistent
 // requests, runs collectives and makes and frees communicators while the others do the same.
+// All threads send out of one attached buffer, which comes back when it is detached.
 #include <pthread.h>
 
 #include "program.h"
 
-enum { kThreads = 4, kMaxBytes = 100000, kSkipped = 77 };
+enum { kThreads = 4, kMaxBytes = 100000, kBufferedAtOnce = 64, kSkipped = 77 };
 static int rounds;
 static bool compete;
 static MPI_Comm own[kThreads], shared;
@@ -118,6 +119,21 @@ static void persistent(int thread) {
   MPI_Comm_free(&mine);
 }
 
+static void buffered(int thread) {
+  const int partner = partner_rank();
+  for (int sent = 0; sent < 4 * rounds; sent += kBufferedAtOnce) {
+    for (int i = 0; i < kBufferedAtOnce; ++i) {
+      const int value = sent + i;
+      MPI_Bsend(&value, 1, MPI_INT, partner, 80 + thread, shared);
+    }
+    for (int i = 0; i < kBufferedAtOnce; ++i) {
+      int value = -1;
+      MPI_Recv(&value, 1, MPI_INT, partner, 80 + thread, shared, MPI_STATUS_IGNORE);
+      EXPECT(value == sent + i, "the value %d, got %d", sent + i, value);
+    }
+  }
+}
+
 static void* run(void* argument_pointer) {
   const int thread = *(int*)argument_pointer;
   ping_pong(thread, own[thread], 1, false);
@@ -125,6 +141,7 @@ static void* run(void* argument_pointer) {
   ping_pong(thread, shared, 20 + thread, true);
   if (compete) competing(thread);
   persistent(thread);
+  buffered(thread);
   return NULL;
 }
 
@@ -141,6 +158,10 @@ int main(int argc, char** argv) {
   }
   MPI_Comm_dup(MPI_COMM_WORLD, &shared);
   for (int i = 0; i < kThreads; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &own[i]);
+  int buffer_bytes =
+      4 * kThreads * kBufferedAtOnce * ((int)sizeof(int) + MPI_BSEND_OVERHEAD);
+  void* buffer = allocate((size_t)buffer_bytes);
+  MPI_Buffer_attach(buffer, buffer_bytes);
   pthread_t threads[kThreads];
   int numbers[kThreads];
   for (int i = 0; i < kThreads; ++i) {
@@ -148,6 +169,8 @@ int main(int argc, char** argv) {
     pthread_create(&threads[i], NULL, run, &numbers[i]);
   }
   for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
+  MPI_Buffer_detach(&buffer, &buffer_bytes);
+  free(buffer);
   for (int i = 0; i < kThreads; ++i) MPI_Comm_free(&own[i]);
   MPI_Comm_free(&shared);
   return finish();
