@@ -50,6 +50,7 @@ int main(int argc, char** argv) {
   bench::add_depth_sweep(app, context);
   bench::add_engine(app, context);
   bench::add_hotcache(app, context);
+  bench::add_memory(app, context);
   bench::add_pml(app, context);
   bench::add_suite(app, context);
   const auto list = [&app](std::FILE* to) {

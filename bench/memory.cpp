@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Memory of one matcher by queue structure and number of waiting receives: node memory as the
+// library counts it, and all else that it asks operator new for. Prints one JSON object per point.
+#include <malloc.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "match/tagline.h"
+
+namespace {
+
+std::size_t allocated = 0;  // by operator new, bytes
+
+void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
+  void* block = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (block != nullptr) allocated += malloc_usable_size(block);
+  return block;
+}
+
+void* allocate_or_throw(std::size_t bytes, std::size_t alignment) {
+  void* block = allocate(bytes, alignment);
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
+}
+
+void release(void* block) noexcept {
+  allocated -= malloc_usable_size(block);
+  std::free(block);
+}
+
+constexpr std::size_t kAlignment = alignof(std::max_align_t);
+
+}  // namespace
+
+// The library is linked in, so these serve it too. The forms for arrays end up here as well.
+void* operator new(std::size_t n) { return allocate_or_throw(n, kAlignment); }
+void* operator new(std::size_t n, std::align_val_t a) {
+  return allocate_or_throw(n, std::size_t(a));
+}
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
+  return allocate(n, kAlignment);
+}
+void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
+  return allocate(n, std::size_t(a));
+}
+void operator delete(void* block) noexcept { release(block); }
+void operator delete(void* block, std::size_t) noexcept { release(block); }
+void operator delete(void* block, std::align_val_t) noexcept { release(block); }
+void operator delete(void* block, std::size_t, std::align_val_t) noexcept { release(block); }
+
+namespace {
+
+// 8196 is the dissertation's.
+constexpr int kEntries[] = {0, 1, 16, 64, 1024, 8196, 65536};
+constexpr int kSources = 512;
+constexpr int kSearches = 256;
+
+[[noreturn]] void fail(const char* what) {
+  std::fprintf(stderr, "memory: %s: %s\n", what, tagline_error_message());
+  std::exit(1);
+}
+
+void append(tagline_matcher* matcher, int tag) {
+  if (tagline_append_receive(matcher, {1, tag % kSources, tag}, nullptr, nullptr) !=
+      TAGLINE_QUEUED) {
+    fail("append");
+  }
+}
+
+void match(tagline_matcher* matcher, int tag) {
+  void* found = nullptr;
+  if (tagline_match_message(matcher, {1, tag % kSources, tag}, &found) != TAGLINE_MATCHED) {
+    fail("match");
+  }
+}
+
+// searched: messages have come in random order. What a queue builds for that belongs to it.
+void measure(const char* queue, int entries, bool searched) {
+  tagline_options options = TAGLINE_OPTIONS_DEFAULT;
+  options.queue = queue;
+  const std::size_t before = allocated;
+  tagline_matcher* matcher = nullptr;
+  if (tagline_create(&options, &matcher) != TAGLINE_OK) fail("create");
+  for (int i = 0; i < entries; ++i) append(matcher, i);
+  if (searched && entries > 0) {
+    std::mt19937 random(1);
+    std::uniform_int_distribution<int> any(0, entries - 1);
+    for (int i = 0; i < kSearches; ++i) {
+      const int tag = any(random);
+      match(matcher, tag);
+      append(matcher, tag);
+    }
+  }
+  tagline_statistics statistics;
+  tagline_get_statistics(matcher, &statistics);
+  std::printf("{\"structure\": \"%s%s\", \"entries\": %d, \"bytes\": %llu}\n", queue,
+              searched ? "" : ", in order", entries,
+              static_cast<unsigned long long>(allocated - before + statistics.pool_bytes));
+  tagline_destroy(matcher);
+}
+
+}  // namespace
+
+int main() {
+  std::vector<std::string> queues;
+  for (unsigned i = 0; tagline_queue_name(i) != nullptr; ++i) {
+    queues.push_back(tagline_queue_name(i));
+  }
+  queues.push_back("fuzzy:32:tag8:source24");  // the dissertation's
+  for (const std::string& queue : queues) {
+    for (const int entries : kEntries) measure(queue.c_str(), entries, true);
+    if (queue != "adaptive") continue;
+    for (const int entries : kEntries) measure(queue.c_str(), entries, false);
+  }
+}
