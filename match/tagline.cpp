@@ -8,6 +8,7 @@
 
 #include "match/configuration.hpp"
 #include "match/matcher.hpp"
+#include "match/recording.hpp"
 
 using tagline::is_message;
 using tagline::is_receive;
@@ -46,7 +47,7 @@ tagline_status tagline_create(const tagline_options* options, tagline_matcher** 
   const tagline_options defaults = TAGLINE_OPTIONS_DEFAULT;
   const tagline_options& wanted = options != nullptr ? *options : defaults;
   try {
-    *matcher = tagline::make_matcher(wanted);
+    *matcher = tagline::recorded(tagline::make_matcher(wanted), wanted.first_handle);
     return TAGLINE_OK;
   } catch (const std::invalid_argument& error) {
     return invalid(error.what());

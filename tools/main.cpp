@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <cstdio>
+#include <exception>
+
+#include "commands.hpp"
+#include "match/tagline.h"
+
+int main(int argc, char** argv) {
+  using namespace tagline::tools;
+  Context context;
+  const std::filesystem::path root =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
+  // As built, else as installed.
+  context.libraries = root / "lib" / "tagline";
+  if (!std::filesystem::exists(context.libraries)) {
+    context.libraries = root / TAGLINE_LIBDIR / "tagline";
+  }
+  context.components = context.libraries.parent_path() / "openmpi";
+
+  CLI::App app{
+      "tagline: does matching hurt my MPI program, and what would help?\n"
+      "\n"
+      "  tagline record -o run1 -- mpirun -n 4 ./app     what did it post, send and receive?\n"
+      "  tagline replay run1                             what would another structure cost?\n"};
+  app.name("tagline");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("tagline ") + tagline_version());
+  app.footer(
+      "Exit status: 0 done, 1 failed (a sentence says why), 2 wrong usage.\n"
+      "`tagline COMMAND --help` has examples.");
+  add_record(app, context);
+  add_replay(app, context);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    end_progress();
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::exception& error) {
+    end_progress();
+    std::fprintf(stderr, "tagline: %s\n", error.what());
+    return 1;
+  }
+  return context.exit_code;
+}
