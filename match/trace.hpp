@@ -161,6 +161,9 @@ class TraceWriter {
     record_at(trace_ticks(), kind, flags, static_cast<std::uint64_t>(fields)...);
   }
 
+  // Of the newest record.
+  std::uint64_t last_ticks() const noexcept { return last_ticks_; }
+
   // With a clock of the caller's.
   template <class... Fields>
   void record_at(std::uint64_t ticks, TraceKind kind, unsigned flags, Fields... fields) noexcept {
@@ -181,10 +184,10 @@ class TraceWriter {
 
  private:
   static unsigned char* put(unsigned char* at, std::uint64_t value) noexcept {
-    while (value >= 0x80) [[unlikely]] {
-        *at++ = static_cast<unsigned char>(value | 0x80);
-        value >>= 7;
-      }
+    while (value >= 0x80) {
+      *at++ = static_cast<unsigned char>(value | 0x80);
+      value >>= 7;
+    }
     *at++ = static_cast<unsigned char>(value);
     return at;
   }

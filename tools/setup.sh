@@ -32,6 +32,7 @@ check_packages=(
 optional_packages=(  # whose tests are skipped without them
   clang libclang-rt-14-dev              # fuzzing
   g++-aarch64-linux-gnu qemu-user       # NEON
+  mpich libmpich-dev                    # tagline record for MPICH
 )
 
 minimum_gcc=12

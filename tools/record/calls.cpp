@@ -144,7 +144,9 @@ RECORDED MPI_Sendrecv(const void* out, int out_count, MPI_Datatype out_type, int
                       int in_tag, MPI_Comm comm, MPI_Status* status) {
   const bool receives = concerns(source);
   const auto number = receives ? recorder.post(comm, source, in_tag, in_count, in_type) : 0;
-  if (concerns(destination)) recorder.send(comm, destination, out_tag, out_count, out_type);
+  if (concerns(destination)) {
+    recorder.send(comm, destination, out_tag, out_count, out_type, receives);
+  }
   MPI_Status own;
   if (receives && status == MPI_STATUS_IGNORE) status = &own;
   const int result = PMPI_Sendrecv(out, out_count, out_type, destination, out_tag, in, in_count,
@@ -158,7 +160,7 @@ RECORDED MPI_Sendrecv_replace(void* data, int count, MPI_Datatype type, int dest
                               MPI_Status* status) {
   const bool receives = concerns(source);
   const auto number = receives ? recorder.post(comm, source, in_tag, count, type) : 0;
-  if (concerns(destination)) recorder.send(comm, destination, out_tag, count, type);
+  if (concerns(destination)) recorder.send(comm, destination, out_tag, count, type, receives);
   MPI_Status own;
   if (receives && status == MPI_STATUS_IGNORE) status = &own;
   const int result =

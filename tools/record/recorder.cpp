@@ -162,9 +162,17 @@ std::uint64_t Recorder::post(MPI_Comm comm, int source, int tag, int count,
 }
 
 void Recorder::send(MPI_Comm comm, int destination, int tag, int count,
-                    MPI_Datatype type) noexcept {
+                    MPI_Datatype type, bool in_passing) noexcept {
   const Hold hold(*this);
-  record_envelope(TraceKind::send, 0, context_of(comm), destination, tag, bytes_of(count, type));
+  const std::uint32_t context = context_of(comm);
+  const std::uint64_t bytes = bytes_of(count, type);
+  if (in_passing) {
+    writer_.record_at(writer_.last_ticks(), TraceKind::send, 0, context,
+                      trace_source(destination, MPI_ANY_SOURCE), trace_tag(tag, MPI_ANY_TAG),
+                      bytes);
+  } else {
+    record_envelope(TraceKind::send, 0, context, destination, tag, bytes);
+  }
 }
 
 void Recorder::completed(std::uint64_t number, const MPI_Status& status) noexcept {

@@ -44,7 +44,9 @@ class Recorder {
 
   // The number of the receive.
   std::uint64_t post(MPI_Comm comm, int source, int tag, int count, MPI_Datatype type) noexcept;
-  void send(MPI_Comm comm, int destination, int tag, int count, MPI_Datatype type) noexcept;
+  // in_passing: at the moment of the record before; to read the clock is half of the cost.
+  void send(MPI_Comm comm, int destination, int tag, int count, MPI_Datatype type,
+            bool in_passing = false) noexcept;
   // A blocking receive has come back.
   void completed(std::uint64_t number, const MPI_Status& status) noexcept;
   void probe(MPI_Comm comm, int source, int tag, bool found) noexcept;
