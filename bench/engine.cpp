@@ -320,8 +320,14 @@ void Bench::prepare(Subject& subject, double expected_pass_s) {
     return std::max(1e-6, cpu_ms() - start);
   };
   double pass_ms = timed_pass_ms();
-  // The first pass warms up, unless one is more than enough.
-  if (pass_ms < 4 * effort_.batch_ms) pass_ms = timed_pass_ms();
+  // The first passes warm up, unless one is more than enough: each may have paid for a part of an
+  // index, as long as the next one takes much less time.
+  for (double spent = pass_ms, last = 2 * pass_ms + 1; spent < effort_.slow_s * 1e3;) {
+    if (2 * pass_ms > last) break;
+    last = pass_ms;
+    pass_ms = timed_pass_ms();
+    spent += pass_ms;
+  }
   subject.iterations = static_cast<std::size_t>(std::clamp(effort_.batch_ms / pass_ms, 1.0, 1e6));
   subject.warm_up = pass_ms < effort_.batch_ms;
   const int all_rounds = is_late() ? kLeastRounds : effort_.rounds;
