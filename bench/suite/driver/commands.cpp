@@ -9,7 +9,8 @@
 namespace bench {
 
 const std::vector<Sweep>& sweeps() {
-  static const std::vector<Sweep> all{rma_mt(), pingpong(), msgrate(), motifs()};
+  static const std::vector<Sweep> all{rma_mt(), pingpong(), msgrate(),
+                                      motifs(), miniapps(), structures()};
   return all;
 }
 

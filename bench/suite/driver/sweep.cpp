@@ -53,14 +53,21 @@ Target parse_launch(const std::string& text) {
   return target;
 }
 
-Target target_of(const std::string& name, const Context& context) {
+// tagline:QUEUE is tagline with that queue structure.
+Target target_of(const std::string& name, const Sweep& sweep, const Context& context) {
   Target target;
   if (name == "ob1") {
     target.configuration = ob1("vader");
   } else if (name == "ucx") {
     target.configuration = ucx();
-  } else if (name == "tagline") {
+  } else if (name.rfind("tagline", 0) == 0) {
     target.configuration = tagline(context.components, "vader");
+    std::vector<std::string>& arguments = target.configuration.arguments;
+    arguments.insert(arguments.end(), sweep.tagline_options.begin(), sweep.tagline_options.end());
+    if (name != "tagline") {
+      arguments.insert(arguments.end(), {"--mca", "pml_tagline_queue", name.substr(8)});
+      target.configuration.name = name;
+    }
   } else {
     target.configuration = mpich();
   }
@@ -226,7 +233,7 @@ SweepResult run_sweep(const Sweep& sweep, const SweepSettings& settings, const C
                                                       : 2;
   std::vector<Target> targets;
   for (const std::string& name : settings.mpis.empty() ? sweep.mpis : settings.mpis) {
-    targets.push_back(target_of(name, context));
+    targets.push_back(target_of(name, sweep, context));
   }
   for (const std::string& launch : settings.launches) targets.push_back(parse_launch(launch));
 
@@ -300,6 +307,7 @@ SweepResult run_sweep(const Sweep& sweep, const SweepSettings& settings, const C
     return result;
   }
 
+  if (sweep.derive) sweep.derive(result.records);
   write_records(context.output, sweep.name, result.records);
   for (const View& view : sweep.views) {
     result.tables += table_text(view, result.records, mpis);
@@ -321,9 +329,16 @@ SweepResult run_sweep(const Sweep& sweep, const SweepSettings& settings, const C
 }
 
 void add_sweep_options(CLI::App& command, SweepSettings& settings) {
-  command.add_option("--mpi", settings.mpis, "configurations: ob1, tagline, ucx, mpich")
+  command
+      .add_option("--mpi", settings.mpis,
+                  "configurations: ob1, tagline, ucx, mpich; tagline:QUEUE for a structure of it")
       ->delimiter(',')
-      ->check(CLI::IsMember({"ob1", "tagline", "ucx", "mpich"}));
+      ->check(CLI::IsMember({"ob1", "tagline", "ucx", "mpich"}) |
+              CLI::Validator(
+                  [](std::string& name) {
+                    return name.rfind("tagline:", 0) == 0 ? "" : "not a known configuration";
+                  },
+                  "tagline:QUEUE"));
   command.add_option("--launch", settings.launches,
                      "another MPI: NAME=FOLDER=COMMAND, the folder with the suite built by it, "
                      "the command with {} for the ranks");

@@ -45,6 +45,9 @@ struct Sweep {
   std::vector<View> views;
   std::function<std::vector<Job>(Effort)> jobs;
   std::vector<std::string> mpis{"ob1", "tagline", "mpich"};
+  std::vector<std::string> tagline_options{};  // of mpirun, for tagline alone
+  // Fields that follow from several records, where there are any.
+  std::function<void(std::vector<Record>&)> derive{};
 };
 
 // What the user says about a sweep.
@@ -78,6 +81,8 @@ Sweep rma_mt();
 Sweep pingpong();
 Sweep msgrate();
 Sweep motifs();
+Sweep miniapps();
+Sweep structures();
 
 // One self-contained file: plots, tables, failures, records.
 void write_html(const std::filesystem::path& file, const std::string& commit,

@@ -9,7 +9,7 @@
 // message's way takes no time in that, so lengths are those of a fast network; on more
 // than one node the clocks must agree. The same iterations compare all data.
 #include "../harness/content.hpp"
-#include "../harness/session.hpp"
+#include "../harness/match_time.hpp"
 #include "match_model.hpp"
 #include "motif.hpp"
 #include "performer.hpp"
@@ -58,10 +58,11 @@ void run(Session& session, const Options& options) {
   const std::vector<Motif> known = all_motifs();
   const int per_node =
       options.ranks_per_node > 0 ? options.ranks_per_node : session.ranks_per_node();
-  session.table("Motifs: time of an iteration, match lists of all ranks",
-                {"motif", "bytes", "outstanding", "placement", "time_us", "time_us_ci95",
-                 "messages_per_s", "posted_longest", "posted_mean_depth", "unexpected_longest",
-                 "unexpected_mean_depth", "samples", "stopped_by"});
+  session.table(
+      "Motifs: time of an iteration, match lists of all ranks",
+      {"motif", "bytes", "outstanding", "placement", "time_us", "time_us_ci95", "messages_per_s",
+       "posted_longest", "posted_mean_depth", "unexpected_longest", "unexpected_mean_depth",
+       "posted_match_s", "unexpected_match_s", "match_s", "samples", "stopped_by"});
   for (const std::string& name : options.motifs) {
     const Motif& motif =
         *std::find_if(known.begin(), known.end(), [&](const Motif& m) { return m.name == name; });
@@ -80,10 +81,13 @@ void run(Session& session, const Options& options) {
       for (int i = 0; i < 3; ++i) model.play(performer.iterate_and_note());
       if (model.left() != 0) throw std::logic_error(name + ": messages and receives do not pair");
       const long iterations = session.batch_size([&](long n) { return performer.iterate(n); });
+      const suite::MatchTime match_time;
       const Estimate time = session.repeat(
           [&] { return performer.iterate(iterations) / static_cast<double>(iterations); });
 
       Record record = session.record();
+      match_time.report(session, record,
+                        static_cast<double>(iterations) * static_cast<double>(time.samples));
       record["motif"] = name;
       record["bytes"] = bytes;
       record["outstanding"] = parameters.outstanding;
