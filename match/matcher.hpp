@@ -462,11 +462,11 @@ class QueueMatcher final : public tagline_matcher {
   // have to know how to become smaller.
 
   static constexpr std::size_t kMuchMemory = std::size_t{256} << 10;
-  static constexpr std::size_t kMuchPerEntry = 512;  // bytes
-  static constexpr std::uint64_t kPauseAfter = 64;   // appends
-  static constexpr unsigned kPatience = 64;          // pauses
-  static constexpr std::uint64_t kDeep = 16;         // entries
-  static constexpr std::uint64_t kMostMoved = 256;   // entries, contexts
+  static constexpr std::size_t kMuchPerEntry = 4096;  // bytes: sparse tables, and views of them
+  static constexpr std::uint64_t kPauseAfter = 64;    // appends
+  static constexpr unsigned kPatience = 128;          // pauses
+  static constexpr std::uint64_t kDeep = 16;          // entries
+  static constexpr std::uint64_t kMostMoved = 256;    // entries, contexts
 
   // Behind an append that is done but for the high water mark.
   [[gnu::noinline, gnu::cold]] tagline_status pause(Side& side) noexcept {

@@ -145,7 +145,14 @@ KeyIndex::Hit KeyIndex::front_of(View& view, std::uint64_t bits) const noexcept 
 bool KeyIndex::feed(View& view, int key_class, const IndexItem& item) const noexcept {
   if ((key_class & 2) != 0 && key_tag({item.value, 0}) < 0) return true;
   if (view.items > 4 * size_ + 1024 || !view.table.reserve()) return false;
-  view.table.push(item.value & kClassBits[key_class], item);
+  const std::uint64_t bits = item.value & kClassBits[key_class];
+  // One in, one that is gone out: so a view that is seldom asked stays about as long as the queue.
+  KeyTable::Slot* listed = view.table.find(bits);
+  if (listed != nullptr && still_there(listed->oldest) == nullptr) {
+    view.table.pop(listed);
+    --view.items;
+  }
+  view.table.push(bits, item);
   ++view.items;
   return true;
 }
