@@ -27,6 +27,7 @@ void end_progress();
 void add_depth(CLI::App& app, Context& context);
 void add_depth_sweep(CLI::App& app, Context& context);
 void add_engine(CLI::App& app, Context& context);
+void add_mpich(CLI::App& app, Context& context);
 void add_hotcache(CLI::App& app, Context& context);
 void add_memory(CLI::App& app, Context& context);
 void add_pml(CLI::App& app, Context& context);

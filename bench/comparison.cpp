@@ -7,8 +7,6 @@
 namespace bench {
 namespace {
 
-constexpr const char* kBaseline = "ob1";
-
 // What a measure's samples are called in a program's line and in our records.
 struct Names {
   const char* samples;
@@ -118,6 +116,15 @@ Comparison::Comparison(const Context& context, const std::vector<std::string>& n
   }
 }
 
+Comparison::Comparison(std::vector<Configuration> configurations, std::string base)
+    : base_(std::move(base)) {
+  for (Configuration& configuration : configurations) {
+    Runner runner;
+    runner.configuration = std::move(configuration);
+    runners_.push_back(std::move(runner));
+  }
+}
+
 void Comparison::take_turn(const std::vector<std::string>& program, const std::string& label,
                            Seconds limit) {
   take_turn(program, label, limit, take_json);
@@ -145,7 +152,7 @@ bool Comparison::finish() {
   bool good = true;
   for (const Runner& runner : runners_) {
     if (runner.reason.empty()) continue;
-    std::fprintf(stderr, "bench: pml %s is left out: %s\n", runner.configuration.name.c_str(),
+    std::fprintf(stderr, "bench: %s is left out: %s\n", runner.configuration.name.c_str(),
                  runner.reason.c_str());
     // UCX does not run everywhere; what the comparison is about has to.
     good = good && runner.configuration.name == "ucx";
@@ -163,7 +170,7 @@ const Runner* Comparison::find(const std::string& name) const {
   return nullptr;
 }
 
-const Runner* Comparison::base() const { return find(kBaseline); }
+const Runner* Comparison::base() const { return find(base_); }
 
 std::set<Key> Comparison::keys() const {
   std::set<Key> keys;
@@ -209,7 +216,7 @@ std::vector<Record> Comparison::records(const Record& common,
       record["samples"] = all.samples;
       set_spread(record, names_of(key.measure).field, all);
       if (const auto paired = against_base(runner, key)) {
-        set_spread(record, "speedup_vs_ob1", *paired);
+        set_spread(record, "speedup_vs_" + base_, *paired);
       }
       records.push_back(std::move(record));
     }
@@ -225,7 +232,7 @@ std::vector<std::string> Comparison::table_header(const std::string& first,
   }
   for (const Runner& runner : runners_) {
     if (runner.results.empty() || &runner == base()) continue;
-    header.push_back(runner.configuration.name + " vs ob1");
+    header.push_back(runner.configuration.name + " vs " + base_);
   }
   return header;
 }

@@ -68,6 +68,8 @@ class Comparison {
   // names: of ob1, ucx, tagline and tagline:QUEUE; ratios are against ob1.
   Comparison(const Context& context, const std::vector<std::string>& names,
              const std::string& transport = "vader");
+  // Any configurations; ratios are against the one named `base`.
+  Comparison(std::vector<Configuration> configurations, std::string base);
 
   // Runs the program with its arguments once per configuration. Lines are the JSON
   // objects of our programs, unless told otherwise. A configuration that fails is given up.
@@ -80,7 +82,8 @@ class Comparison {
   bool finish();
 
   const std::vector<Runner>& runners() const { return runners_; }
-  const Runner* base() const;  // ob1, or NULL
+  const std::string& base_name() const { return base_; }
+  const Runner* base() const;  // or NULL
   const Runner* find(const std::string& name) const;
   std::set<Key> keys() const;
   std::optional<Spread> against_base(const Runner& runner, const Key& key) const;
@@ -94,6 +97,7 @@ class Comparison {
 
  private:
   std::vector<Runner> runners_;
+  std::string base_ = "ob1";
   int turn_ = 0;
 };
 

@@ -2,10 +2,9 @@
 //
 // Runs depth.cpp under every configuration, turn by turn, and reports.
 #include <cstdio>
-#include <map>
 
 #include "benchmarks.hpp"
-#include "comparison.hpp"
+#include "depth_report.hpp"
 #include "library_section.hpp"
 
 namespace bench {
@@ -14,90 +13,17 @@ namespace {
 struct Settings {
   int rounds = 0;  // 0: by --quick
   std::vector<std::string> pmls;
-  std::vector<std::string> cases;
-  std::vector<std::string> caches;
+  DepthAxes axes;
   std::string queue_on;
 };
-
-std::string title_of(const std::string& which, const std::string& cache) {
-  static const std::map<std::string, std::string> kTitles{
-      {"posted", "posted receives ahead"},
-      {"unexpected", "unexpected messages ahead"},
-      {"any_source", "ANY_SOURCE receives ahead"},
-      {"any_tag", "ANY_TAG receives ahead"},
-      {"mixed", "receives and messages of all kinds ahead"},
-      {"random", "random order"}};
-  return kTitles.at(which) + ", " + (cache == "hot" ? "hot" : "caches swept");
-}
-
-// ---- reports -----------------------------------------------------------
-
-void print_tables(const Comparison& comparison, const Settings& settings) {
-  const std::set<Key> keys = comparison.keys();
-  std::printf(
-      "\nMedian (10th .. 90th percentile). \"vs ob1\": time of ob1 / time, or bandwidth / "
-      "bandwidth\n"
-      "of ob1, paired by turn and placement: above 1 is better than ob1.\n\n");
-
-  Table base("Depth 0: half a round trip of 1 byte, and a stream of 1 MiB messages");
-  base.header(comparison.table_header("measure", ""));
-  for (const Key& key : keys) {
-    if (key.depth != 0 || key.which != "posted" || key.cache != "hot") continue;
-    base.row(comparison.table_row(
-        key.measure == "bandwidth" ? "1 MiB bandwidth, MiB/s" : "1 B latency, us", key));
-  }
-  std::printf("%s\n", base.text().c_str());
-
-  for (const std::string& cache : settings.caches) {
-    for (const std::string& which : settings.cases) {
-      Table table(title_of(which, cache) + (which == "random" && cache == "hot"
-                                                ? ": us per message"
-                                                : ": half a round trip of 1 byte, us"));
-      table.header(comparison.table_header(which == "random" ? "receives" : "depth", "us"));
-      bool any = false;
-      for (const Key& key : keys) {
-        if (key.measure != "latency" || key.which != which || key.cache != cache) continue;
-        table.row(comparison.table_row(std::to_string(key.depth), key));
-        any = true;
-      }
-      if (any) std::printf("%s\n", table.text().c_str());
-    }
-  }
-}
-
-Plot make_plot(const Comparison& comparison, const Settings& settings) {
-  Plot plot;
-  plot.title = "1-byte message whose match lies behind others in the queue";
-  plot.x_label = "entries in the queue";
-  plot.y_label = "microseconds";
-  plot.columns = settings.cases.size();
-  for (const std::string& cache : settings.caches) {
-    for (const std::string& which : settings.cases) {
-      Panel panel{title_of(which, cache), {}};
-      for (const Runner& runner : comparison.runners()) {
-        Series series{runner.configuration.name, {}};
-        for (const auto& [key, samples] : runner.results) {
-          if (key.measure != "latency" || key.which != which || key.cache != cache) continue;
-          const Spread all = spread_of(all_samples(samples));
-          series.points.push_back({static_cast<double>(key.depth), all.median, all.low, all.high});
-        }
-        if (!series.points.empty()) panel.series.push_back(std::move(series));
-      }
-      plot.panels.push_back(std::move(panel));
-    }
-  }
-  return plot;
-}
-
-// ---- the run -----------------------------------------------------------
 
 int run_depth(const Context& context, const Settings& settings) {
   const std::string program = (context.programs / "depth").string();
   const std::string depths = context.quick ? "0,64,1024,16384" : "0,1,4,16,64,256,1024,4096,16384";
   const std::vector<std::string> deep{program,          "--no-bandwidth",
                                       "--depths",       depths,
-                                      "--cases",        join(settings.cases),
-                                      "--caches",       join(settings.caches),
+                                      "--cases",        join(settings.axes.cases),
+                                      "--caches",       join(settings.axes.caches),
                                       "--budget-ms",    context.quick ? "10" : "30",
                                       "--queue-on",     settings.queue_on,
                                       "--cold-samples", context.quick ? "5" : "9"};
@@ -149,10 +75,11 @@ int run_depth(const Context& context, const Settings& settings) {
     std::fprintf(stderr, "bench: no configuration ran, nothing written\n");
     return 1;
   }
-  print_tables(comparison, settings);
+  print_depth_tables(comparison, settings.axes);
   if (!library.empty()) std::printf("%s", library.tables().c_str());
   write_records(context.output, "depth", records);
-  failed = !write_plot(context.output / "depth.svg", make_plot(comparison, settings)) || failed;
+  failed =
+      !write_plot(context.output / "depth.svg", depth_plot(comparison, settings.axes)) || failed;
   std::printf("%zu records in %s/depth.json and depth.csv, plot in depth.svg\n", records.size(),
               context.output.c_str());
   return failed ? 1 : 0;
@@ -163,8 +90,7 @@ int run_depth(const Context& context, const Settings& settings) {
 void add_depth(CLI::App& app, Context& context) {
   static Settings settings{0,
                            {"ob1", "ucx", "tagline"},
-                           {"posted", "unexpected", "any_source", "random"},
-                           {"hot", "cold"},
+                           {{"posted", "unexpected", "any_source", "random"}, {"hot", "cold"}},
                            "receiver"};
   CLI::App* const command = app.add_subcommand(
       "depth", "1-byte messages behind deep queues: ob1, ucx and tagline, interleaved");
@@ -175,11 +101,11 @@ void add_depth(CLI::App& app, Context& context) {
       ->delimiter(',')
       ->check(CLI::IsMember({"ob1", "ucx", "tagline"}))
       ->capture_default_str();
-  command->add_option("--cases", settings.cases, "what lies ahead of the match")
+  command->add_option("--cases", settings.axes.cases, "what lies ahead of the match")
       ->delimiter(',')
       ->check(CLI::IsMember({"posted", "unexpected", "any_source", "any_tag", "mixed", "random"}))
       ->capture_default_str();
-  command->add_option("--caches", settings.caches, "hot, or swept before each message")
+  command->add_option("--caches", settings.axes.caches, "hot, or swept before each message")
       ->delimiter(',')
       ->check(CLI::IsMember({"hot", "cold"}))
       ->capture_default_str();

@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
   bench::add_depth(app, context);
   bench::add_depth_sweep(app, context);
   bench::add_engine(app, context);
+  bench::add_mpich(app, context);
   bench::add_hotcache(app, context);
   bench::add_memory(app, context);
   bench::add_pml(app, context);

@@ -130,6 +130,14 @@ Configuration tagline(const fs::path& component_directory, const std::string& tr
 
 Configuration mpich() { return {"mpich", {}, {"mpirun.mpich", "mpiexec.hydra"}, "mpich"}; }
 
+Configuration mpich(const std::string& name, const fs::path& prefix) {
+  // One program for all: whichever MPICH it was linked with, it runs with this one.
+  return {name,
+          {"-genv", "LD_LIBRARY_PATH", (prefix / "lib").string()},
+          {(prefix / "bin/mpiexec").string()},
+          "mpich"};
+}
+
 std::vector<std::string> mpirun_command(const Configuration& configuration, int ranks) {
   if (geteuid() == 0) {
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);

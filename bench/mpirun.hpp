@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Jobs of the installed Open MPI under several configurations. A job has a time
+// Jobs of the installed Open MPI, or an MPICH, under several configurations. A job has a time
 // limit and leaves no process behind, whatever happens to it or to us.
 #pragma once
 
@@ -27,6 +27,9 @@ Configuration ucx();
 Configuration tagline(const std::filesystem::path& component_directory,
                       const std::string& transport);
 Configuration mpich();
+
+// An MPICH, by the folder that it is installed in.
+Configuration mpich(const std::string& name, const std::filesystem::path& prefix);
 
 struct JobResult {
   bool ok = false;
