@@ -27,6 +27,7 @@ Configuration ucx();
 Configuration tagline(const std::filesystem::path& component_directory,
                       const std::string& transport);
 Configuration mpich();
+Configuration oshmem();  // Open MPI's OpenSHMEM
 
 // An MPICH, by the folder that it is installed in.
 Configuration mpich(const std::string& name, const std::filesystem::path& prefix);

@@ -60,6 +60,8 @@ Target target_of(const std::string& name, const Sweep& sweep, const Context& con
     target.configuration = ob1("vader");
   } else if (name == "ucx") {
     target.configuration = ucx();
+  } else if (name == "oshmem") {
+    target.configuration = oshmem();
   } else if (name.rfind("tagline", 0) == 0) {
     target.configuration = tagline(context.components, "vader");
     std::vector<std::string>& arguments = target.configuration.arguments;
@@ -331,9 +333,9 @@ SweepResult run_sweep(const Sweep& sweep, const SweepSettings& settings, const C
 void add_sweep_options(CLI::App& command, SweepSettings& settings) {
   command
       .add_option("--mpi", settings.mpis,
-                  "configurations: ob1, tagline, ucx, mpich; tagline:QUEUE for a structure of it")
+                  "configurations: ob1, tagline, ucx, mpich, oshmem; tagline:QUEUE for a structure")
       ->delimiter(',')
-      ->check(CLI::IsMember({"ob1", "tagline", "ucx", "mpich"}) |
+      ->check(CLI::IsMember({"ob1", "tagline", "ucx", "mpich", "oshmem"}) |
               CLI::Validator(
                   [](std::string& name) {
                     return name.rfind("tagline:", 0) == 0 ? "" : "not a known configuration";

@@ -78,6 +78,7 @@ void add_sweep_options(CLI::App& command, SweepSettings& settings);
 // The suite's benchmarks, in the order of the report.
 const std::vector<Sweep>& sweeps();
 Sweep rma_mt();
+Sweep shmem_mt();
 Sweep pingpong();
 Sweep msgrate();
 Sweep motifs();

@@ -368,8 +368,11 @@ int run_program(int argc, char** argv, Options& options, const std::function<int
     }
   }
   const int wanted = parsed == 0 ? thread_level() : MPI_THREAD_SINGLE;
+  // Another library of the program's may have started MPI, and will end it.
+  int started = 0;
+  MPI_Initialized(&started);
   int provided = 0;
-  MPI_Init_thread(&argc, &argv, wanted, &provided);
+  if (started == 0) MPI_Init_thread(&argc, &argv, wanted, &provided);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   int result = parsed == -1 ? 0 : parsed;
@@ -388,7 +391,7 @@ int run_program(int argc, char** argv, Options& options, const std::function<int
       MPI_Abort(MPI_COMM_WORLD, 1);
     }
   }
-  MPI_Finalize();
+  if (started == 0) MPI_Finalize();
   return result;
 }
 

@@ -30,6 +30,8 @@ Box block(const Cell& where, int edge) {
   return box;
 }
 
+constexpr int kMostIterations = 10000;
+
 // Corner i of a brick lies at its low or high end of each axis.
 Cell corner(int i) { return {i & 1, i >> 1 & 1, i >> 2 & 1}; }
 
@@ -181,7 +183,28 @@ void System::multiply(Exchange& exchange, std::vector<double>& in, std::vector<d
   }
 }
 
-System::Result System::solve(Exchange& exchange, int most_iterations) const {
+System System::make(const std::string& name, const Session& session, int edge) {
+  System system = name == "hpccg" ? hpccg(session.rank(), session.size(), edge)
+                                  : minife(session.rank(), session.size(), edge);
+  system.name_ = name;
+  return system;
+}
+
+double System::seconds_of_solution(const Session& session, Exchange& exchange,
+                                   int& iterations) const {
+  session.barrier();
+  const double start = now();
+  const Result result = solve(exchange);
+  const double seconds = now() - start;
+  if (!(result.error < 1e-6)) {
+    wrong_data(name_ + ": after " + std::to_string(result.iterations) +
+               " iterations an unknown is off by " + std::to_string(result.error));
+  }
+  iterations = result.iterations;
+  return seconds;
+}
+
+System::Result System::solve(Exchange& exchange) const {
   const auto dot = [&](const std::vector<double>& a, const std::vector<double>& b) {
     double mine = 0;
     for (std::size_t i = 0; i < rows(); ++i) mine += a[i] * b[i];
@@ -195,7 +218,7 @@ System::Result System::solve(Exchange& exchange, int most_iterations) const {
   double norm = dot(residual, residual);
   const double enough = norm * 1e-24;
   Result result;
-  while (norm > enough && result.iterations < most_iterations) {
+  while (norm > enough && result.iterations < kMostIterations) {
     ++result.iterations;
     multiply(exchange, direction, product);
     const double step = norm / dot(direction, product);

@@ -40,20 +40,25 @@ struct Box {
 
 class System {
  public:
-  // `edge` points per rank and axis.
-  static System hpccg(int rank, int size, int edge);
-  static System minife(int rank, int size, int edge);
+  // `name` is hpccg or minife; `edge` points per rank and axis.
+  static System make(const std::string& name, const Session& session, int edge);
 
   const std::vector<Link>& links() const { return links_; }
   std::size_t rows() const { return right_side_.size(); }
+
+  // Ends the job if the solution is not the exact one.
+  double seconds_of_solution(const Session& session, Exchange& exchange, int& iterations) const;
+
+ private:
+  static System hpccg(int rank, int size, int edge);
+  static System minife(int rank, int size, int edge);
 
   struct Result {
     int iterations = 0;
     double error = 0;  // largest difference from the exact solution, this rank's
   };
-  Result solve(Exchange& exchange, int most_iterations) const;
+  Result solve(Exchange& exchange) const;
 
- private:
   static constexpr std::size_t kRow = 27;  // coefficients; those beyond the border are 0
 
   System(int rank, int size, int edge);
@@ -70,6 +75,7 @@ class System {
   std::vector<std::size_t> columns_;
   std::vector<double> right_side_;
   std::vector<double> solution_;  // the exact one
+  std::string name_;
 };
 
 }  // namespace suite::miniapps
