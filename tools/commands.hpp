@@ -21,11 +21,14 @@ struct Context {
   int exit_code = 0;
 };
 
+void add_info(CLI::App& app, Context& context);
 void add_record(CLI::App& app, Context& context);
 void add_replay(CLI::App& app, Context& context);
+void add_simulate(CLI::App& app, Context& context);
 
 // A line on stderr that replaces itself on a terminal; elsewhere nothing is said.
 void progress(const std::string& text);
+void progress_bar(const std::string& text, double done);  // 0 to 1
 void end_progress();
 
 // Runs a program and hands over its stdout. Throws Error if it cannot or fails.

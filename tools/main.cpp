@@ -21,7 +21,8 @@ int main(int argc, char** argv) {
       "tagline: does matching hurt my MPI program, and what would help?\n"
       "\n"
       "  tagline record -o run1 -- mpirun -n 4 ./app     what did it post, send and receive?\n"
-      "  tagline replay run1                             what would another structure cost?\n"};
+      "  tagline replay run1                             what would another structure cost?\n"
+      "  tagline simulate halo3d --ranks 262144          how long do lists become at scale?\n"};
   app.name("tagline");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("tagline ") + tagline_version());
@@ -30,6 +31,8 @@ int main(int argc, char** argv) {
       "`tagline COMMAND --help` has examples.");
   add_record(app, context);
   add_replay(app, context);
+  add_simulate(app, context);
+  add_info(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -16,6 +16,13 @@ void progress(const std::string& text) {
   std::fflush(stderr);
 }
 
+void progress_bar(const std::string& text, double done) {
+  constexpr std::size_t kWidth = 40;
+  std::string bar(static_cast<std::size_t>(done * kWidth), '#');
+  bar.resize(kWidth, '.');
+  progress(text + " [" + bar + "] " + std::to_string(static_cast<int>(done * 100)) + " %");
+}
+
 void end_progress() {
   if (isatty(STDERR_FILENO)) std::fputs("\r\033[K", stderr);
 }

@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The commands that need no MPI, as a user types them: commands.sh TAGLINE
+set -u
+tagline=$1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+
+# expect STATUS PATTERN COMMAND...: the exit status, and a line of what it says.
+expect() {
+  local status=$1 pattern=$2 got
+  shift 2
+  timeout 200 "$@" >out 2>&1
+  got=$?
+  if [ "$got" -ne "$status" ] || ! grep -qE -e "$pattern" out; then
+    echo "commands.sh: FAILED: $*: expected exit status $status and \"$pattern\", got $got and:" >&2
+    cat out >&2
+    exit 1
+  fi
+}
+
+expect 0 'Exit status: 0 done' "$tagline" --help
+expect 2 'subcommand is required' "$tagline"
+expect 2 'required' "$tagline" simulat
+for command in info record replay simulate; do expect 0 'Examples:' "$tagline" "$command" --help; done
+
+expect 0 'instruction sets +.*scalar' "$tagline" info
+expect 0 '"structures"' "$tagline" info --json
+expect 0 'vector on ' env TAGLINE_QUEUE=vector "$tagline" info
+expect 1 'nonsense' env TAGLINE_QUEUE=nonsense "$tagline" info
+# Where the MPI and the component are, they fit: they were built for each other.
+if command -v ompi_info >/dev/null && [ -e "$(dirname "$tagline")/../lib/openmpi/mca_pml_tagline.so" ]; then
+  expect 0 'Open MPI .* fits and loads' "$tagline" info
+fi
+
+expect 0 'Traces of 2 ranks' "$tagline" simulate halo3d --ranks 512 --steps 4 \
+  --trace 0,511 -o traces --json halo.json --csv halo.csv
+expect 0 '^length,posted,unexpected' cat halo.csv
+expect 0 '"longest": 26' cat halo.json
+# Open MPI's two lists per peer, by arithmetic: 2.26 GiB half of table 6.2's machine.
+expect 0 'two lists per peer .* 2312\.0' "$tagline" simulate halo3d --ranks 278528 --steps 1 --per-node 68
+expect 0 '2 of 2 ranks' "$tagline" replay traces --seconds 0.2 --no-lines
+expect 0 '1 of 2 ranks' "$tagline" replay traces --ranks 511 --queue linear,vector --seconds 0.1
+
+expect 2 'not in' "$tagline" simulate ring
+expect 1 '8 to [0-9]+ ranks' "$tagline" simulate amr --ranks 3
+expect 1 'no rank 64' "$tagline" simulate halo3d --ranks 64 --steps 1 --trace 64
+expect 1 'cannot be written' "$tagline" simulate halo3d --ranks 64 --steps 1 --csv no/such/folder.csv
+expect 1 'no such file or folder' "$tagline" replay nothing
+expect 1 'rank 7 is not in the trace' "$tagline" replay traces --ranks 7
+expect 1 'queue|structure' "$tagline" replay traces --queue nonsense
