@@ -44,6 +44,9 @@ struct Comparator : tagline_matcher {
     return 0;
   }
   tagline_status set_hints(std::uint64_t, unsigned) noexcept override { return TAGLINE_INVALID; }
+  tagline_status observe_memory(tagline::MemoryObserver*) noexcept override {
+    return TAGLINE_INVALID;
+  }
   void for_each(tagline_visitor, void*) const override {}
 };
 

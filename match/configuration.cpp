@@ -7,60 +7,24 @@
 #include <stdexcept>
 #include <string>
 
-#include "queues/adaptive.hpp"
-#include "queues/array.hpp"
-#include "queues/fuzzy.hpp"
-#include "queues/linear.hpp"
-#include "queues/source.hpp"
-#include "queues/vector.hpp"
+#include "match/concurrent.hpp"
+#include "match/structures.hpp"
 
 namespace tagline {
 
+template class QueueMatcher<AdaptiveQueue>;
+template class QueueMatcher<IndexedQueue>;
+template class QueueMatcher<ArrayQueue>;
+template class QueueMatcher<VectorQueue>;
+template class QueueMatcher<FuzzyQueue<std::uint8_t>>;
+template class QueueMatcher<FuzzyQueue<std::uint16_t>>;
+template class QueueMatcher<FuzzyQueue<std::uint32_t>>;
+template class QueueMatcher<SourceQueue>;
+template class QueueMatcher<LinearQueue>;
+
 namespace {
 
-struct Structure {
-  const char* name;
-  tagline_matcher* (*make)(const std::string& parameter, const simd::Kernels& kernels,
-                           const tagline_options& options);
-};
-
-template <class Queue>
-tagline_matcher* make(const typename Queue::Parameters& parameters, const simd::Kernels& kernels,
-                      const tagline_options& options) {
-  return new QueueMatcher<Queue>(parameters, kernels, options.pool_bytes, options.first_handle);
-}
-
-template <class Queue>
-constexpr Structure structure_of() {
-  return {Queue::kName, [](const std::string& parameter, const simd::Kernels& kernels,
-                           const tagline_options& options) {
-            return make<Queue>(Queue::Parameters::parse(parameter), kernels, options);
-          }};
-}
-
-// The width of a fingerprint is a type.
-tagline_matcher* make_fuzzy(const std::string& parameter, const simd::Kernels& kernels,
-                            const tagline_options& options) {
-  const Fingerprints fingerprints = Fingerprints::parse(parameter);
-  const auto make_chosen = fingerprints.bits == 8    ? make<FuzzyQueue<std::uint8_t>>
-                           : fingerprints.bits == 16 ? make<FuzzyQueue<std::uint16_t>>
-                                                     : make<FuzzyQueue<std::uint32_t>>;
-  return make_chosen(fingerprints, kernels, options);
-}
-
-constexpr Structure kStructures[] = {structure_of<AdaptiveQueue>(),
-                                     structure_of<IndexedQueue>(),
-                                     structure_of<ArrayQueue>(),
-                                     structure_of<VectorQueue>(),
-                                     {FuzzyQueue<std::uint16_t>::kName, make_fuzzy},
-                                     structure_of<SourceQueue>(),
-                                     structure_of<LinearQueue>()};
-
-const Structure* structure(unsigned index) noexcept {
-  return index < std::size(kStructures) ? &kStructures[index] : nullptr;
-}
-
-const char* name_of(const Structure& structure) { return structure.name; }
+const char* name_of(const char* name) { return name; }
 const char* name_of(const simd::Kernels& kernels) { return kernels.isa; }
 
 // What a user asked for, and where.
@@ -102,23 +66,81 @@ const auto& choose(Catalogue catalogue, const std::string& name, const Wish& wis
 }  // namespace
 
 const char* structure_name(unsigned index) noexcept {
-  const Structure* entry = structure(index);
-  return entry == nullptr ? nullptr : entry->name;
+  return index < std::size(kStructures) ? kStructures[index] : nullptr;
 }
+
+const char* threading_name(unsigned index) noexcept {
+  return index < std::size(kThreadings) ? kThreadings[index].name : nullptr;
+}
+
+const char* lock_name(unsigned index) noexcept {
+  return index < std::size(kLockNames) ? kLockNames[index] : nullptr;
+}
+
+namespace {
+
+// "tail@mcs:linear:x" is {"tail", "mcs"} and "linear:x"; without a threading's name in
+// front all of it is the structure's.
+struct QueueText {
+  std::string threading;  // empty: none
+  std::string argument;
+  std::string structure;
+  std::string parameter;
+};
+
+QueueText parse(const std::string& text) {
+  QueueText parts;
+  std::string rest = text;
+  const std::string first = text.substr(0, text.find_first_of("@:"));
+  for (const Threading& threading : kThreadings) {
+    if (first != threading.name) continue;
+    parts.threading = first;
+    const std::size_t end = text.find(':');
+    rest = end == std::string::npos ? "" : text.substr(end + 1);
+    if (text.size() > first.size() && text[first.size()] == '@') {
+      parts.argument = text.substr(first.size() + 1, end - first.size() - 1);
+    }
+  }
+  const std::size_t colon = rest.find(':');
+  parts.structure = rest.substr(0, colon);
+  if (colon != std::string::npos) parts.parameter = rest.substr(colon + 1);
+  return parts;
+}
+
+tagline_matcher* make_plain(const std::string& structure, const std::string& parameter,
+                            const simd::Kernels& kernels, const tagline_options& options) {
+  return with_structure(
+      structure, parameter,
+      [&]<class Queue>(const typename Queue::Parameters& parameters) -> tagline_matcher* {
+        return new QueueMatcher<Queue>(parameters, kernels, options.pool_bytes,
+                                       options.first_handle);
+      });
+}
+
+}  // namespace
 
 tagline_matcher* make_matcher(const tagline_options& options) {
   const Wish isa = wish(options.isa, "TAGLINE_ISA");
   const simd::Kernels& kernels = choose(simd::available_kernels, isa.text, isa, "instruction set");
 
   const Wish queue = wish(options.queue, "TAGLINE_QUEUE");
-  const std::size_t colon = queue.text.find(':');
-  const Structure& chosen =
-      choose(structure, queue.text.substr(0, colon), queue, "queue structure");
-  const std::string parameter = colon == std::string::npos ? "" : queue.text.substr(colon + 1);
+  QueueText text = parse(queue.text);
+  text.structure =
+      choose([](unsigned i) { return i < std::size(kStructures) ? &kStructures[i] : nullptr; },
+             text.structure, queue, "queue structure");
+  std::string name = queue.text.empty() ? text.structure : queue.text;
+  if (text.threading.empty() && options.threads != 0) {
+    text.threading = kThreadings[0].name;
+    name = text.threading + ":" + name;
+  }
   try {
-    std::unique_ptr<tagline_matcher> matcher(chosen.make(parameter, kernels, options));
-    matcher->queue_name = queue.text;
-    if (queue.text.empty()) matcher->queue_name = chosen.name;
+    std::unique_ptr<tagline_matcher> matcher(
+        text.threading.empty()
+            ? make_plain(text.structure, text.parameter, kernels, options)
+            : threading(text.threading)
+                  .make(text.structure, text.parameter, text.argument, kernels, options));
+    matcher->queue_name = name;
+    matcher->is_for_threads = !text.threading.empty();
     return matcher.release();
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(std::string("queue \"")
@@ -126,8 +148,6 @@ tagline_matcher* make_matcher(const tagline_options& options) {
                                     .append("\"")
                                     .append(queue.origin)
                                     .append(": ")
-                                    .append(chosen.name)
-                                    .append(" ")
                                     .append(error.what()));
   }
 }

@@ -5,54 +5,16 @@
 #include <iterator>
 #include <memory>
 #include <new>
-#include <string>
 #include <unordered_map>
 #include <utility>
 
 #include "match/envelope.hpp"
+#include "match/operations.hpp"
+#include "match/side_counts.hpp"
 #include "match/tagline.h"
 #include "queues/resources.hpp"
 
-// What a host holds: the operations of tagline.h with the arguments checked.
-// One call through the table per operation; everything below it is inlined for
-// the queue structure chosen.
-struct tagline_matcher {
-  using Envelope = tagline_envelope;
-
-  virtual ~tagline_matcher() = default;
-  virtual tagline_status post_receive(Envelope, void* receive, void** message,
-                                      tagline_handle* handle) noexcept = 0;
-  virtual tagline_status arrive(Envelope, void* message, void** receive) noexcept = 0;
-  virtual tagline_status claim(Envelope, void** message, Envelope* found) noexcept = 0;
-  virtual tagline_status append_receive(Envelope, void* receive,
-                                        tagline_handle* handle) noexcept = 0;
-  virtual tagline_status match_message(Envelope, void** receive) noexcept = 0;
-  virtual tagline_status append_message(Envelope, void* message) noexcept = 0;
-  virtual tagline_status probe(Envelope, void** message, Envelope* found) noexcept = 0;
-  virtual tagline_status cancel_receive(Envelope, void* receive) noexcept = 0;
-  virtual tagline_status cancel_handle(std::uint64_t context_id, tagline_handle) noexcept = 0;
-  virtual std::size_t drop_context(std::uint64_t context_id, tagline_visitor, void* user) = 0;
-  virtual std::size_t drop_source(std::uint64_t context_id, std::int32_t source, tagline_visitor,
-                                  void* user) = 0;
-  virtual tagline_status set_hints(std::uint64_t context_id, unsigned hints) noexcept = 0;
-  virtual void for_each(tagline_visitor, void* user) const = 0;
-  virtual tagline_statistics statistics() const noexcept = 0;
-
-  // The observer is told of all memory that matching touches; nullptr: nobody is any
-  // more. TAGLINE_NO_MEMORY, or TAGLINE_UNAVAILABLE for a matcher that has no way to.
-  virtual tagline_status observe_memory(tagline::MemoryObserver* observer) noexcept;
-
-  // Who is told, if the matcher is to keep it. Outlives the queues: they are
-  // members of what is derived from here.
-  std::unique_ptr<tagline::MemoryObserver> memory_observer;
-  std::string queue_name;  // as asked for, with its parameter
-  const char* isa_name = nullptr;
-};
-
 namespace tagline {
-
-// Failures are rare and their sentence is read later, if at all.
-void set_error_message(const char* sentence) noexcept;
 
 // The matching rules over any queue structure (see queues/linear.hpp for what
 // one offers).
@@ -66,15 +28,18 @@ void set_error_message(const char* sentence) noexcept;
 template <class Queue>
 class QueueMatcher final : public tagline_matcher {
  public:
+  // shared_limit: of the memory of several matchers together, or nullptr.
   QueueMatcher(typename Queue::Parameters parameters, const simd::Kernels& kernels,
-               std::size_t pool_bytes, std::uint64_t first_handle)
+               std::size_t pool_bytes, std::uint64_t first_handle,
+               MemoryLimit* shared_limit = nullptr)
       : parameters_(parameters),
         kernels_(kernels),
-        memory_(pool_bytes),
+        memory_(pool_bytes, shared_limit),
         resources_(make_resources()),
         posted_(first_handle == 0 ? 1 : first_handle) {
     isa_name = kernels.isa;
   }
+  ~QueueMatcher() override { memory_.note_out_of_use(this); }
 
   // The two operations of every message: what nearly all of them do is here, without
   // a call, and the rest is a jump away. For that every other way takes at most the
@@ -91,7 +56,8 @@ class QueueMatcher final : public tagline_matcher {
     if (!context->unexpected.empty()) {
       const Glance glance = take_only(context->unexpected, key, unexpected_, message);
       if (glance == Glance::taken) return TAGLINE_MATCHED;
-      if (glance == Glance::unknown) return search_and_post(context, key.bits, receive, message, handle);
+      if (glance == Glance::unknown)
+        return search_and_post(context, key.bits, receive, message, handle);
     }
     if (!context->posted.has_room()) [[unlikely]]
       return append_to_full(context->posted, key.bits, receive, posted_, handle);
@@ -168,33 +134,24 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   tagline_status cancel_receive(Envelope envelope, void* receive) noexcept override {
-    Context* context = known_context(envelope.context_id);
-    if (context == nullptr) return TAGLINE_NOT_FOUND;
-    return cancel(context->posted, context->posted.find_exact(receive_key(envelope), receive));
+    return cancel(find_posted(envelope, receive));
   }
 
   tagline_status cancel_handle(std::uint64_t context_id, tagline_handle handle) noexcept override {
-    Context* context = known_context(context_id);
-    if (context == nullptr) return TAGLINE_NOT_FOUND;
-    return cancel(context->posted, context->posted.find_sequence(handle));
+    return cancel(find_posted(context_id, handle));
   }
 
   std::size_t drop_context(std::uint64_t context_id, tagline_visitor visit, void* user) override {
-    const std::size_t dropped = drop(
-        context_id, [](const QueueEntry&) { return true; }, visit, user);
-    if (last_ != nullptr && last_->id == context_id) last_ = nullptr;
-    contexts_.erase(context_id);
-    return dropped;
+    return remove_context(context_id, [&](tagline_side side, const QueueEntry& entry) {
+      if (visit != nullptr) visit(user, side, key_envelope(context_id, entry.key), entry.cookie);
+    });
   }
 
   std::size_t drop_source(std::uint64_t context_id, std::int32_t source, tagline_visitor visit,
                           void* user) override {
-    return drop(
-        context_id,
-        [source](const QueueEntry& entry) {
-          return !key_any_source(entry.key) && key_source(entry.key) == source;
-        },
-        visit, user);
+    return remove_source(context_id, source, [&](tagline_side side, const QueueEntry& entry) {
+      if (visit != nullptr) visit(user, side, key_envelope(context_id, entry.key), entry.cookie);
+    });
   }
 
   tagline_status set_hints(std::uint64_t context_id, unsigned hints) noexcept override {
@@ -204,15 +161,11 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   void for_each(tagline_visitor visit, void* user) const override {
-    const auto visit_side = [&](tagline_side side, const Queue Context::*queue) {
-      for (const auto& [id, context] : contexts_) {
-        ((*context).*queue).for_each([&, id = id](const QueueEntry& entry) {
-          visit(user, side, key_envelope(id, entry.key), entry.cookie);
-        });
-      }
-    };
-    visit_side(TAGLINE_POSTED, &Context::posted);
-    visit_side(TAGLINE_UNEXPECTED, &Context::unexpected);
+    for (const tagline_side side : {TAGLINE_POSTED, TAGLINE_UNEXPECTED}) {
+      for_each_entry(side, [&](std::uint64_t id, const QueueEntry& entry) {
+        visit(user, side, key_envelope(id, entry.key), entry.cookie);
+      });
+    }
   }
 
   tagline_statistics statistics() const noexcept override {
@@ -231,6 +184,129 @@ class QueueMatcher final : public tagline_matcher {
     memory_.note_out_of_use(this);
     memory_.set_observer(nullptr);
     return no_memory();
+  }
+
+ private:
+  struct Context;
+  using Side = SideCounts;
+
+ public:
+  // ---- Parts, for matchers that are made of several of these, one thread at a time.
+
+  // What a search has found, until something changes: to be taken or to be let go.
+  struct Found {
+    Context* context = nullptr;
+    typename Queue::Hit hit{};
+    std::uint64_t sequence = 0;
+    explicit operator bool() const noexcept { return static_cast<bool>(hit); }
+  };
+
+  // The oldest posted receive that accepts a message; the oldest message for a receive.
+  Found find(tagline_side side, Envelope envelope) noexcept {
+    Context* context = known_context(envelope.context_id);
+    if (context == nullptr) return {};
+    Queue& queue = queue_of(*context, side);
+    const MatchKey key = side == TAGLINE_POSTED ? exact_key(envelope) : receive_key(envelope);
+    const auto hit = search(queue, key, side_of(side));
+    return {context, hit, hit ? queue.at(hit).sequence : 0};
+  }
+
+  // The very receive: by envelope and cookie, by sequence number.
+  Found find_posted(Envelope envelope, void* receive) noexcept {
+    Context* context = known_context(envelope.context_id);
+    if (context == nullptr) return {};
+    const auto hit = context->posted.find_exact(receive_key(envelope), receive);
+    return {context, hit, hit ? context->posted.at(hit).sequence : 0};
+  }
+
+  Found find_posted(std::uint64_t context_id, tagline_handle handle) noexcept {
+    Context* context = known_context(context_id);
+    if (context == nullptr) return {};
+    return {context, context->posted.find_sequence(handle), handle};
+  }
+
+  QueueEntry take(tagline_side side, const Found& found) noexcept {
+    return take(queue_of(*found.context, side), found.hit, side_of(side));
+  }
+  QueueEntry look(tagline_side side, const Found& found) noexcept {
+    side_of(side).count_look();
+    return queue_of(*found.context, side).at(found.hit);
+  }
+  void let_go(tagline_side side) noexcept { side_of(side).count_look(); }
+  tagline_status cancel(const Found& found) noexcept {
+    if (!found) return TAGLINE_NOT_FOUND;
+    found.context->posted.erase(found.hit);
+    ++posted_.left;
+    ++posted_.unmatched;
+    return TAGLINE_OK;
+  }
+
+  // Of the entry appended next.
+  std::uint64_t next_sequence(tagline_side side) noexcept { return side_of(side).next_sequence; }
+  // Raises it; it never goes back.
+  void advance(tagline_side side, std::uint64_t sequence) noexcept {
+    side_of(side).advance(sequence);
+  }
+  std::uint64_t length(tagline_side side) noexcept { return side_of(side).length(); }
+
+  // Appends with the entry's own sequence number, above those of its context.
+  tagline_status append(tagline_side which, std::uint64_t context_id,
+                        const QueueEntry& entry) noexcept {
+    if (!find_or_make_context(context_id)) return no_memory();
+    Queue& queue = queue_of(*last_, which);
+    Side& side = side_of(which);
+    if (!queue.has_room() && !make_room(queue, side)) return no_memory();
+    side.advance(entry.sequence);
+    queue.append(entry);
+    if (++side.next_sequence == side.pause_at) return pause(side);
+    side.high_water = std::max(side.high_water, side.length());
+    return TAGLINE_QUEUED;
+  }
+
+  // The oldest entries of each context, at most so many in all, become the newest of
+  // another matcher, which has none that are newer.
+  void move_oldest(tagline_side side, std::size_t entries, QueueMatcher& to) noexcept {
+    constexpr MatchKey kEveryEntry = {0, 0};
+    for (const auto& [id, context] : contexts_) {
+      Queue& queue = queue_of(*context, side);
+      for (; entries > 0 && !queue.empty(); --entries) {
+        std::uint64_t depth = 0;
+        const auto oldest = queue.find(kEveryEntry, depth);
+        if (to.append(side, id, queue.at(oldest)) != TAGLINE_QUEUED) return;
+        queue.erase(oldest);
+        ++side_of(side).left;
+        ++side_of(side).unmatched;
+      }
+    }
+  }
+
+  // visit(context_id, entry), oldest first within a context.
+  template <class Visit>
+  void for_each_entry(tagline_side side, Visit visit) const {
+    for (const auto& [id, context] : contexts_) {
+      const Queue& queue = side == TAGLINE_POSTED ? context->posted : context->unexpected;
+      queue.for_each([&, id = id](const QueueEntry& entry) { visit(id, entry); });
+    }
+  }
+
+  // visit(side, entry) once the entry is out.
+  template <class Visit>
+  std::size_t remove_context(std::uint64_t context_id, Visit visit) {
+    const std::size_t removed = remove(
+        context_id, [](const QueueEntry&) { return true; }, visit);
+    if (last_ != nullptr && last_->id == context_id) last_ = nullptr;
+    contexts_.erase(context_id);
+    return removed;
+  }
+
+  template <class Visit>
+  std::size_t remove_source(std::uint64_t context_id, std::int32_t source, Visit visit) {
+    return remove(
+        context_id,
+        [source](const QueueEntry& entry) {
+          return !key_any_source(entry.key) && key_source(entry.key) == source;
+        },
+        visit);
   }
 
  private:
@@ -263,55 +339,12 @@ class QueueMatcher final : public tagline_matcher {
   };
   using Contexts = std::unordered_map<std::uint64_t, std::unique_ptr<Context>>;
 
-  // What one side counts, over all contexts: as few numbers per call as give
-  // every statistic, all in one line.
-  struct alignas(kCacheLine) Side {
-    explicit Side(std::uint64_t first) : next_sequence(first), left(first), unmatched(first) {}
-
-    std::uint64_t length() const noexcept { return next_sequence - left; }
-    tagline_side_statistics statistics() const noexcept {
-      const std::uint64_t matches = left - unmatched;
-      return {length(),
-              high_water,
-              matches + other_searches,
-              matches,
-              matches + passed,
-              std::max<std::uint64_t>(depth_max, matches > 0 ? 1 : 0),
-              0};
-    }
-
-    // Most searches end at the first entry, and a match counts as one entry by itself.
-    void count_search(std::uint64_t depth, bool matched) noexcept {
-      if (depth == 1 && matched) [[likely]] return;
-      passed += depth - matched;
-      depth_max = std::max(depth_max, depth);
-      other_searches += !matched;
-    }
-
-    // A search that found what stays where it is.
-    void count_look() noexcept {
-      ++other_searches;
-      ++passed;
-      depth_max = std::max<std::uint64_t>(depth_max, 1);
-    }
-
-    // Sequence number 0 names no entry, not even after the wrap.
-    void skip_zero() noexcept {
-      ++next_sequence;
-      ++left;
-      ++unmatched;
-    }
-
-    std::uint64_t next_sequence;  // of the entry appended next
-    std::uint64_t pause_at = 0;   // when this is next, or 0 is, there is more to do
-    std::uint64_t left;           // entries that are gone, counted from the first sequence number
-    std::uint64_t unmatched;      // of these, cancelled or dropped; counted likewise
-    std::uint64_t high_water = 0;
-    std::uint64_t other_searches = 0;  // that took nothing: probes and misses
-    std::uint64_t passed = 0;          // entries looked at but for those that matched
-    std::uint64_t depth_max = 0;       // of the searches that passed any
-  };
-  static_assert(sizeof(Side) == kCacheLine, "counting touches one line");
+  Side& side_of(tagline_side side) noexcept {
+    return side == TAGLINE_POSTED ? posted_ : unexpected_;
+  }
+  static Queue& queue_of(Context& context, tagline_side side) noexcept {
+    return side == TAGLINE_POSTED ? context.posted : context.unexpected;
+  }
 
   // The pair of queues of a context, or nullptr if it has none.
   Context* known_context(std::uint64_t id) noexcept {
@@ -347,9 +380,8 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   // bits: source and tag as the envelope has them.
-  [[gnu::noinline, gnu::flatten]] tagline_status post_wildcard(Context* context,
-                                                               std::uint64_t bits, void* receive,
-                                                               void** message,
+  [[gnu::noinline, gnu::flatten]] tagline_status post_wildcard(Context* context, std::uint64_t bits,
+                                                               void* receive, void** message,
                                                                tagline_handle* handle) noexcept {
     const MatchKey exact = {bits, kSourceMask | kTagMask};
     const MatchKey key = receive_key({context->id, key_source(exact), key_tag(exact)});
@@ -391,8 +423,7 @@ class QueueMatcher final : public tagline_matcher {
     }
   }
 
-  bool search_and_take(Queue& queue, const MatchKey& key, Side& side,
-                              void** cookie) noexcept {
+  bool search_and_take(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
     const TakeResult result = take_from(queue, key, cookie);
     count_search(side, result.depth, result.taken);
     if (result.taken) ++side.left;
@@ -533,33 +564,19 @@ class QueueMatcher final : public tagline_matcher {
     return copied;
   }
 
-  tagline_status cancel(Queue& posted, typename Queue::Hit hit) noexcept {
-    if (!hit) return TAGLINE_NOT_FOUND;
-    posted.erase(hit);
-    ++posted_.left;
-    ++posted_.unmatched;
-    return TAGLINE_OK;
-  }
-
-  template <class Predicate>
-  std::size_t drop(std::uint64_t context_id, Predicate wanted, tagline_visitor visit, void* user) {
+  template <class Predicate, class Visit>
+  std::size_t remove(std::uint64_t context_id, Predicate wanted, Visit visit) {
     Context* context = known_context(context_id);
     if (context == nullptr) return 0;
-    const auto drop_side = [&](tagline_side which, Queue& queue, Side& side) {
+    const auto remove_from = [&](tagline_side which, Queue& queue, Side& side) {
       return queue.remove_if(wanted, [&](const QueueEntry& entry) {
         ++side.left;
         ++side.unmatched;
-        if (visit != nullptr) visit(user, which, key_envelope(context_id, entry.key), entry.cookie);
+        visit(which, entry);
       });
     };
-    return drop_side(TAGLINE_POSTED, context->posted, posted_) +
-           drop_side(TAGLINE_UNEXPECTED, context->unexpected, unexpected_);
-  }
-
-  [[gnu::noinline, gnu::cold]] static tagline_status no_memory() noexcept {
-    set_error_message(
-        "the matcher has no memory for another entry: raise pool_bytes or free memory");
-    return TAGLINE_NO_MEMORY;
+    return remove_from(TAGLINE_POSTED, context->posted, posted_) +
+           remove_from(TAGLINE_UNEXPECTED, context->unexpected, unexpected_);
   }
 
   Context* last_ = nullptr;

@@ -11,7 +11,9 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
+#include "match/locked_matcher.hpp"
 #include "match/trace.hpp"
 
 namespace tagline {
@@ -256,7 +258,13 @@ tagline_matcher* recorded(tagline_matcher* matcher, tagline_handle first_handle)
   std::unique_ptr<tagline_matcher> owner(matcher);
   Trace* const trace = Trace::of_process();
   if (trace == nullptr) return owner.release();
-  auto recording = std::make_unique<RecordingMatcher>(matcher, *trace, first_handle);
+  std::unique_ptr<tagline_matcher> recording;
+  if (matcher->is_for_threads) {
+    recording = std::make_unique<LockedMatcher<RecordingMatcher>>(LockKind::mutex, matcher, *trace,
+                                                                  first_handle);
+  } else {
+    recording = std::make_unique<RecordingMatcher>(matcher, *trace, first_handle);
+  }
   owner.release();  // it is the recording one's now
   return recording.release();
 }

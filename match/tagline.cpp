@@ -7,8 +7,11 @@
 #include <stdexcept>
 
 #include "match/configuration.hpp"
-#include "match/matcher.hpp"
+#include "match/envelope.hpp"
+#include "match/operations.hpp"
 #include "match/recording.hpp"
+#include "queues/node_memory.hpp"
+#include "simd/kernels.hpp"
 
 using tagline::is_message;
 using tagline::is_receive;
@@ -33,11 +36,6 @@ constexpr char kBadMessage[] =
 
 void tagline::set_error_message(const char* sentence) noexcept {
   std::snprintf(error_message, sizeof error_message, "%s", sentence);
-}
-
-tagline_status tagline_matcher::observe_memory(tagline::MemoryObserver*) noexcept {
-  tagline::set_error_message("the memory of this kind of matcher cannot be kept hot");
-  return TAGLINE_UNAVAILABLE;
 }
 
 extern "C" {
@@ -113,6 +111,14 @@ tagline_status tagline_probe(tagline_matcher* matcher, tagline_envelope envelope
   return matcher->probe(envelope, message, found);
 }
 
+tagline_status tagline_inspect(tagline_matcher* matcher, tagline_envelope envelope,
+                               tagline_visitor visit, void* user) {
+  if (matcher == nullptr) return invalid(kNoMatcher);
+  if (visit == nullptr) return invalid("the visitor is NULL");
+  if (!is_receive(envelope)) return invalid(kBadReceive);
+  return matcher->inspect(envelope, visit, user);
+}
+
 tagline_status tagline_cancel_receive(tagline_matcher* matcher, tagline_envelope envelope,
                                       void* receive) {
   if (matcher == nullptr) return invalid(kNoMatcher);
@@ -167,6 +173,10 @@ const char* tagline_matcher_isa(const tagline_matcher* matcher) {
 }
 
 const char* tagline_queue_name(unsigned index) { return tagline::structure_name(index); }
+
+const char* tagline_threading_name(unsigned index) { return tagline::threading_name(index); }
+
+const char* tagline_lock_name(unsigned index) { return tagline::lock_name(index); }
 
 const char* tagline_isa_name(unsigned index) {
   const tagline::simd::Kernels* kernels = tagline::simd::available_kernels(index);

@@ -24,8 +24,23 @@
  * Ownership: cookies are the caller's pointers. The library stores and returns
  * them and never dereferences one; NULL is a valid cookie.
  *
- * Threads: one call at a time per matcher. Different matchers may be used by
- * different threads at the same time.
+ * Threads: one call at a time per matcher, unless it was made for several threads
+ * (tagline_options.threads, or a name such as "sharded:adaptive"): then any thread may call
+ * anything at any time but tagline_destroy(). Different matchers may be used by different
+ * threads at the same time in any case. Of a matcher for several threads
+ *   - each call takes effect at one moment between its start and its end, and the order
+ *     rules hold for the order of these moments: calls of one thread, and calls that a
+ *     program orders otherwise, keep theirs;
+ *   - visitors run with a lock held: they must not call back, nor wait for another thread;
+ *   - a cookie that tagline_probe() returns may be another thread's a moment later; to look
+ *     at the message itself there is tagline_inspect();
+ *   - the halves below are each one step, and what keeps two of them together is the
+ *     caller's business. Who has no lock of his own for that calls the first half, prepares
+ *     the cookie if it found nothing, and then makes the whole call, which looks once more;
+ *   - receives with different keys may be visited in any order;
+ *   - high_water of the statistics is an upper bound, and the statistics stop all threads
+ *     for a moment;
+ *   - a shard or list that has become short returns its memory once it is used again.
  *
  * Memory: nodes come from a pool that belongs to the matcher and grows by
  * chunks. Once its queues have gone a few times through what they go through again
@@ -79,19 +94,33 @@ typedef uint64_t tagline_handle;
 /** One receive matcher: a posted-receive queue and an unexpected-message queue. */
 typedef struct tagline_matcher tagline_matcher;
 
+/** One of a matcher's two queues. */
+typedef enum tagline_side {
+  TAGLINE_POSTED = 0,    /**< Posted-receive queue. */
+  TAGLINE_UNEXPECTED = 1 /**< Unexpected-message queue. */
+} tagline_side;
+
+/** Called once per entry; must not call back into the same matcher. */
+typedef void (*tagline_visitor)(void* user, tagline_side side, tagline_envelope envelope,
+                                void* cookie);
+
 /* ---- Life of a matcher ------------------------------------------------- */
 
 /** Start from TAGLINE_OPTIONS_DEFAULT; a zero or NULL field means the default. */
 typedef struct tagline_options {
   const char* queue;     /**< Queue structure, see tagline_queue_name(), alone or with a parameter:
-                              "array:64", "fuzzy:8". TAGLINE_QUEUE overrides. */
+                              "array:64", "fuzzy:8". TAGLINE_QUEUE overrides. In front of it may
+                              stand how several threads are served: "tail@mcs:array:64". */
   const char* isa;       /**< Instruction set, see tagline_isa_name(). TAGLINE_ISA overrides. */
   size_t pool_bytes;     /**< Upper bound of node memory in bytes; 0: none. */
   uint64_t first_handle; /**< Handle of the first receive; 0: 1. Tests start near the wrap. */
+  int threads;           /**< Not 0: for several threads at once. How is the first part of the
+                              queue's name, see tagline_threading_name(); without one the first
+                              of them. */
 } tagline_options;
 
 #define TAGLINE_OPTIONS_DEFAULT \
-  { NULL, NULL, 0, 0 }
+  { NULL, NULL, 0, 0, 0 }
 
 /**
  * Create a matcher with two empty queues. Node memory is taken on first use.
@@ -175,6 +204,15 @@ TAGLINE_API tagline_status tagline_append_message(tagline_matcher* matcher,
 TAGLINE_API tagline_status tagline_probe(tagline_matcher* matcher, tagline_envelope envelope,
                                          void** message, tagline_envelope* found);
 
+/**
+ * As tagline_probe(), for several threads: the visitor sees the message, once, while no
+ * other thread can take it.
+ *
+ * @return TAGLINE_MATCHED, TAGLINE_NOT_FOUND, TAGLINE_INVALID.
+ */
+TAGLINE_API tagline_status tagline_inspect(tagline_matcher* matcher, tagline_envelope envelope,
+                                           tagline_visitor visit, void* user);
+
 /* ---- Taking entries back ----------------------------------------------- */
 
 /**
@@ -200,15 +238,6 @@ TAGLINE_API tagline_status tagline_cancel_receive(tagline_matcher* matcher,
  */
 TAGLINE_API tagline_status tagline_cancel_handle(tagline_matcher* matcher, uint64_t context_id,
                                                  tagline_handle handle);
-
-typedef enum tagline_side {
-  TAGLINE_POSTED = 0,    /**< Posted-receive queue. */
-  TAGLINE_UNEXPECTED = 1 /**< Unexpected-message queue. */
-} tagline_side;
-
-/** Called once per entry; must not call back into the same matcher. */
-typedef void (*tagline_visitor)(void* user, tagline_side side, tagline_envelope envelope,
-                                void* cookie);
 
 /**
  * Communicator freed: remove every receive and message of a context.
@@ -362,7 +391,7 @@ TAGLINE_API void tagline_heater_destroy(tagline_heater* heater);
  * chunks of nodes, tables and the matcher itself. tagline_destroy() detaches.
  *
  * @return TAGLINE_OK; TAGLINE_INVALID if the matcher is attached already;
- *         TAGLINE_UNAVAILABLE if this kind of matcher cannot be; TAGLINE_NO_MEMORY.
+ *         TAGLINE_NO_MEMORY.
  * Cost: entries that are queued already are copied to new nodes.
  */
 TAGLINE_API tagline_status tagline_heater_attach(tagline_heater* heater, tagline_matcher* matcher);
@@ -417,6 +446,22 @@ TAGLINE_API const char* tagline_matcher_isa(const tagline_matcher* matcher);
 
 /** Names valid for options.queue, by index from 0; NULL behind the last. */
 TAGLINE_API const char* tagline_queue_name(unsigned index);
+
+/**
+ * Ways to serve several threads, by index from 0, the default first; NULL behind the last.
+ *
+ * "sharded"  calls with different keys do not meet; a receive with a wildcard brings them
+ *            together as long as it waits. "sharded@64": that many shards; without the
+ *            number one at first, and more when calls wait for each other.
+ * "tail"     tail queues: a post and an arrival search at the same time. "tail@mcs": with
+ *            that lock, see tagline_lock_name().
+ * "binned"   tail queues, and two searches at a time in each list; `linear` only.
+ * "locked"   one lock around everything, as in MPI libraries.
+ */
+TAGLINE_API const char* tagline_threading_name(unsigned index);
+
+/** Locks that may stand behind "tail@", "binned@" and "locked@", the default first. */
+TAGLINE_API const char* tagline_lock_name(unsigned index);
 
 /** Names valid for options.isa on this processor, best first; NULL behind the last. */
 TAGLINE_API const char* tagline_isa_name(unsigned index);

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <new>
@@ -19,12 +20,37 @@ constexpr std::size_t kLeastDeferred = 4096;
 
 }  // namespace
 
+// Relaxed: a count, it orders nothing.
+bool MemoryLimit::take(std::size_t bytes) noexcept {
+  if (used_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= limit_bytes_) return true;
+  give_back(bytes);
+  return false;
+}
+
+void MemoryLimit::give_back(std::size_t bytes) noexcept {
+  used_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+std::size_t MemoryLimit::available_bytes() const noexcept {
+  const std::size_t used = used_bytes_.load(std::memory_order_relaxed);
+  return used < limit_bytes_ ? limit_bytes_ - used : 0;
+}
+
+std::size_t NodeMemory::available_bytes() const noexcept {
+  const std::size_t own = limit_bytes_ - used_bytes_;
+  return shared_ == nullptr ? own : std::min(own, shared_->available_bytes());
+}
+
 void* NodeMemory::take(std::size_t bytes, bool zeroed) noexcept {
   while (bytes > available_bytes()) {
     if (!return_some()) return nullptr;
   }
+  if (shared_ != nullptr && !shared_->take(bytes)) return nullptr;
   void* block = memory_backend::allocate(bytes, zeroed);
-  if (block == nullptr) return nullptr;
+  if (block == nullptr) {
+    if (shared_ != nullptr) shared_->give_back(bytes);
+    return nullptr;
+  }
   used_bytes_ += bytes;
   total_bytes.fetch_add(bytes, std::memory_order_relaxed);
   note_in_use(block, bytes);
@@ -62,6 +88,7 @@ bool NodeMemory::return_some() noexcept {
 void NodeMemory::give_back(void* block, std::size_t bytes) noexcept {
   memory_backend::release(block, bytes);
   used_bytes_ -= bytes;
+  if (shared_ != nullptr) shared_->give_back(bytes);
   total_bytes.fetch_sub(bytes, std::memory_order_relaxed);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <limits>
 
@@ -18,6 +19,19 @@ class MemoryObserver {
   virtual void out_of_use(const void* block) noexcept = 0;
 };
 
+// An upper bound on what several NodeMemory hand out together. Any thread.
+class MemoryLimit {
+ public:
+  explicit MemoryLimit(std::size_t bytes) noexcept : limit_bytes_(bytes) {}
+  bool take(std::size_t bytes) noexcept;
+  void give_back(std::size_t bytes) noexcept;
+  std::size_t available_bytes() const noexcept;
+
+ private:
+  const std::size_t limit_bytes_;
+  std::atomic<std::size_t> used_bytes_{0};
+};
+
 // Where one matcher's queues get their memory: everything is counted, and
 // nothing is handed out beyond the limit.
 //
@@ -29,8 +43,10 @@ class MemoryObserver {
 class NodeMemory {
  public:
   // limit_bytes: upper bound of what is handed out at any time; 0: none.
-  explicit NodeMemory(std::size_t limit_bytes) noexcept
-      : limit_bytes_(limit_bytes == 0 ? std::numeric_limits<std::size_t>::max() : limit_bytes) {}
+  // shared: another one, with others; nullptr: none.
+  explicit NodeMemory(std::size_t limit_bytes, MemoryLimit* shared = nullptr) noexcept
+      : limit_bytes_(limit_bytes == 0 ? std::numeric_limits<std::size_t>::max() : limit_bytes),
+        shared_(shared) {}
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
   ~NodeMemory() {
@@ -58,7 +74,7 @@ class NodeMemory {
   static void discard(void* part, std::size_t bytes) noexcept;
 
   std::size_t used_bytes() const noexcept { return used_bytes_; }
-  std::size_t available_bytes() const noexcept { return limit_bytes_ - used_bytes_; }
+  std::size_t available_bytes() const noexcept;
 
   // From now on the observer, which outlives this, is told of each block handed out
   // or released; nullptr: nobody is. Of earlier blocks it learns their release only.
@@ -87,6 +103,7 @@ class NodeMemory {
 
   MemoryObserver* observer_ = nullptr;
   const std::size_t limit_bytes_;
+  MemoryLimit* const shared_;
   std::size_t used_bytes_ = 0;
   bool deferring_ = false;
   Deferred* deferred_ = nullptr;

@@ -94,6 +94,7 @@ TEST_P(History, HandlesAcrossTheWrap) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, History, testing::ValuesIn(all_variants()), variant_name);
+INSTANTIATE_TEST_SUITE_P(Threaded, History, testing::ValuesIn(threaded_variants()), variant_name);
 
 }  // namespace
 }  // namespace tagline::test

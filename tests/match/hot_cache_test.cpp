@@ -264,7 +264,7 @@ TEST_F(HotCache, NoRegionIsTouchedOnceItIsGone) {
 
 class HeatedMatcher : public HotCache, public testing::WithParamInterface<std::string> {
  protected:
-  MatcherPointer matcher() const { return make_matcher({GetParam().c_str(), nullptr, 0, 0}); }
+  MatcherPointer matcher() const { return make_matcher({GetParam().c_str(), nullptr, 0, 0, 0}); }
 };
 
 // Posts receives with tags of their own and matches them in random order, the newest
@@ -341,7 +341,10 @@ TEST_P(HeatedMatcher, MatchesAndGivesMemoryBackWhileTheHeaterTouchesIt) {
       ASSERT_EQ(tagline_post_receive(one.get(), {3, 1, 7}, nullptr, &out, nullptr), TAGLINE_QUEUED);
       ASSERT_EQ(tagline_arrive(one.get(), {3, 1, 7}, nullptr, &out), TAGLINE_MATCHED);
     }
-    EXPECT_LT(statistics_of(heater_).region_lines, deep / 2);
+    // A part of a matcher that nothing comes to keeps what it has.
+    if (!is_threaded(GetParam()) || GetParam().starts_with("locked")) {
+      EXPECT_LT(statistics_of(heater_).region_lines, deep / 2);
+    }
   }
   EXPECT_EQ(statistics_of(heater_).regions, 0u);
 }
@@ -358,12 +361,15 @@ TEST_P(HeatedMatcher, OutlivesItsHeater) {
 std::string name_of_queue(const testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
   std::replace(name.begin(), name.end(), ':', '_');
+  std::replace(name.begin(), name.end(), '@', '_');
   return name;
 }
 INSTANTIATE_TEST_SUITE_P(Every, HeatedMatcher, testing::ValuesIn(all_queues()), name_of_queue);
+INSTANTIATE_TEST_SUITE_P(Threaded, HeatedMatcher, testing::ValuesIn(threaded_queues()),
+                         name_of_queue);
 
 TEST_F(HotCache, AttachingWithoutMemoryChangesNothing) {
-  tagline_options options = {"linear", nullptr, 64 << 10, 0};
+  tagline_options options = {"linear", nullptr, 64 << 10, 0, 0};
   const MatcherPointer one = make_matcher(options);
   churn(one.get(), 700, 700, 1);
   EXPECT_EQ(tagline_heater_attach(heater_.get(), one.get()), TAGLINE_NO_MEMORY);

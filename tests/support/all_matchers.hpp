@@ -17,10 +17,11 @@ namespace tagline::test {
 struct Variant {
   std::string queue;
   std::string isa;
-  tagline_options options() const { return {queue.c_str(), isa.c_str(), 0, 0}; }
+  tagline_options options() const { return {queue.c_str(), isa.c_str(), 0, 0, 0}; }
   std::string name() const {
     std::string text = std::string(queue).append("_").append(isa);
     std::replace(text.begin(), text.end(), ':', '_');
+    std::replace(text.begin(), text.end(), '@', '_');
     return text;
   }
   friend void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name(); }
@@ -52,6 +53,32 @@ inline std::vector<Variant> all_variants() {
     }
   }
   return variants;
+}
+
+// The matchers for several threads, which one thread may use as well: every way, every
+// lock, shards by number and as it turns out, and structures of each kind.
+inline std::vector<std::string> threaded_queues() {
+  return {
+      "locked:adaptive",  "locked@mcs:linear",  "locked@ticket:vector", "locked@mutex:source",
+      "tail:linear",      "tail@mcs:adaptive",  "tail@ticket:fuzzy:8",  "tail@mutex:array",
+      "binned:linear",    "binned@mcs:linear",  "sharded:adaptive",     "sharded@1:linear",
+      "sharded@4:vector", "sharded@16:indexed", "sharded@64:linear",    "sharded@1024:adaptive"};
+}
+
+inline std::vector<Variant> threaded_variants() {
+  std::vector<Variant> variants;
+  for (const std::string& queue : threaded_queues()) {
+    variants.push_back({queue, tagline_isa_name(0)});
+  }
+  return variants;
+}
+
+inline bool is_threaded(const std::string& queue) {
+  const std::string first = queue.substr(0, queue.find_first_of("@:"));
+  for (unsigned i = 0; tagline_threading_name(i) != nullptr; ++i) {
+    if (first == tagline_threading_name(i)) return true;
+  }
+  return false;
 }
 
 inline std::string variant_name(const testing::TestParamInfo<Variant>& info) {

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "match/shards.hpp"
+
+namespace tagline {
+
+// Calls with different keys do not meet (see match/shards.hpp for how wildcards do).
+//
+// Order. Exact receives that accept one message have its key, so they are in one shard
+// and in order there. A wildcard receive is posted with the gate closed and has a number
+// above all receives before it and below all behind it; a message that arrives while it
+// waits finds the gate closed, looks into its shard and among the wildcard receives, and
+// takes the lower number. Messages are numbered as they are queued, from one counter, so
+// a wildcard receive, probe or claim finds the oldest of all shards.
+//
+// Every call takes effect at one moment, in an order that could have been a single
+// thread's: while it holds its shard, or all of them.
+template <class Queue>
+class ShardedMatcher final : public tagline_matcher {
+  using Parts = Shards<Queue>;
+  using Core = typename Parts::Core;
+  using Shard = typename Parts::Shard;
+  using Item = typename Parts::Item;
+  using Found = typename Core::Found;
+
+ public:
+  ShardedMatcher(typename Queue::Parameters parameters, const simd::Kernels& kernels,
+                 const tagline_options& options, std::size_t fixed_shards)
+      : parts_(parameters, kernels, options, fixed_shards) {
+    isa_name = kernels.isa;
+  }
+
+  tagline_status post_receive(Envelope envelope, void* receive, void** message,
+                              tagline_handle* handle) noexcept override {
+    const bool exact = is_exact(envelope);
+    const auto post = [&](Shard& shard) {
+      if (!parts_.ready(shard)) return no_memory();
+      parts_.number_receive(shard);
+      return shard.core->post_receive(envelope, receive, message, handle);
+    };
+    return parts_.visit(envelope, exact, post, [&] {
+      if (exact) return post(parts_.shard_of(envelope));
+      const tagline_status status = take_message(envelope, tell(envelope, message, nullptr));
+      return status == TAGLINE_MATCHED ? status : append_wild(envelope, receive, handle);
+    });
+  }
+
+  tagline_status arrive(Envelope envelope, void* message, void** receive) noexcept override {
+    return parts_.visit(
+        envelope, true,
+        [&](Shard& shard) {
+          if (!parts_.ready(shard)) return no_memory();
+          if (parts_.is_one()) return shard.core->arrive(envelope, message, receive);
+          const tagline_status status = shard.core->match_message(envelope, receive);
+          return status == TAGLINE_MATCHED ? status : append_message(shard, envelope, message);
+        },
+        [&] {
+          Shard& shard = parts_.shard_of(envelope);
+          const tagline_status status = take_receive(shard, envelope, receive);
+          return status == TAGLINE_MATCHED ? status : append_message(shard, envelope, message);
+        });
+  }
+
+  tagline_status claim(Envelope envelope, void** message, Envelope* found) noexcept override {
+    return parts_.visit(
+        envelope, is_exact(envelope),
+        [&](Shard& shard) {
+          return shard.core ? shard.core->claim(envelope, message, found) : TAGLINE_NOT_FOUND;
+        },
+        [&] { return take_message(envelope, tell(envelope, message, found)); });
+  }
+
+  tagline_status append_receive(Envelope envelope, void* receive,
+                                tagline_handle* handle) noexcept override {
+    const bool exact = is_exact(envelope);
+    const auto append = [&](Shard& shard) {
+      if (!parts_.ready(shard)) return no_memory();
+      parts_.number_receive(shard);
+      return shard.core->append_receive(envelope, receive, handle);
+    };
+    return parts_.visit(envelope, exact, append, [&] {
+      return exact ? append(parts_.shard_of(envelope)) : append_wild(envelope, receive, handle);
+    });
+  }
+
+  tagline_status match_message(Envelope envelope, void** receive) noexcept override {
+    return parts_.visit(
+        envelope, true,
+        [&](Shard& shard) {
+          return shard.core ? shard.core->match_message(envelope, receive) : TAGLINE_NOT_FOUND;
+        },
+        [&] { return take_receive(parts_.shard_of(envelope), envelope, receive); });
+  }
+
+  tagline_status append_message(Envelope envelope, void* message) noexcept override {
+    const auto append = [&](Shard& shard) { return append_message(shard, envelope, message); };
+    return parts_.visit(envelope, true, append, [&] { return append(parts_.shard_of(envelope)); });
+  }
+
+  tagline_status probe(Envelope envelope, void** message, Envelope* found) noexcept override {
+    return parts_.visit(
+        envelope, is_exact(envelope),
+        [&](Shard& shard) {
+          return shard.core ? shard.core->probe(envelope, message, found) : TAGLINE_NOT_FOUND;
+        },
+        [&] { return look_at_message(envelope, tell(envelope, message, found)); });
+  }
+
+  tagline_status inspect(Envelope envelope, tagline_visitor visit, void* user) override {
+    return parts_.visit(
+        envelope, is_exact(envelope),
+        [&](Shard& shard) {
+          return shard.core ? shard.core->inspect(envelope, visit, user) : TAGLINE_NOT_FOUND;
+        },
+        [&] {
+          return look_at_message(envelope, [&](const QueueEntry& entry) {
+            visit(user, TAGLINE_UNEXPECTED, key_envelope(envelope.context_id, entry.key),
+                  entry.cookie);
+          });
+        });
+  }
+
+  tagline_status cancel_receive(Envelope envelope, void* receive) noexcept override {
+    const bool exact = is_exact(envelope);
+    const auto cancel = [&](Shard& shard) {
+      return shard.core ? shard.core->cancel_receive(envelope, receive) : TAGLINE_NOT_FOUND;
+    };
+    return parts_.visit(envelope, exact, cancel, [&] {
+      return exact ? cancel(parts_.shard_of(envelope))
+                   : parts_.wild().cancel_receive(envelope, receive);
+    });
+  }
+
+  // The handle does not tell the shard.
+  tagline_status cancel_handle(std::uint64_t context_id, tagline_handle handle) noexcept override {
+    tagline_status status = TAGLINE_NOT_FOUND;
+    parts_.with_whole([&] {
+      parts_.for_each_core([&](Core& core) {
+        if (status != TAGLINE_OK) status = core.cancel_handle(context_id, handle);
+      });
+    });
+    return status;
+  }
+
+  std::size_t drop_context(std::uint64_t context_id, tagline_visitor visit, void* user) override {
+    return drop(context_id, visit, user, [&](Core& core, const auto& told) {
+      parts_.forget_hints(context_id);
+      return core.remove_context(context_id, told);
+    });
+  }
+
+  std::size_t drop_source(std::uint64_t context_id, std::int32_t source, tagline_visitor visit,
+                          void* user) override {
+    return drop(context_id, visit, user, [&](Core& core, const auto& told) {
+      return core.remove_source(context_id, source, told);
+    });
+  }
+
+  // A promise spares work where a context has queues; nothing depends on it.
+  tagline_status set_hints(std::uint64_t context_id, unsigned hints) noexcept override {
+    tagline_status status = TAGLINE_OK;
+    parts_.with_whole([&] { status = parts_.set_hints(context_id, hints); });
+    return status;
+  }
+
+  tagline_status observe_memory(MemoryObserver* observer) noexcept override {
+    tagline_status status = TAGLINE_OK;
+    parts_.with_whole([&] { status = parts_.observe_memory(observer); });
+    return status;
+  }
+
+  void for_each(tagline_visitor visit, void* user) const override {
+    const auto tell_one = [&](tagline_side side, std::uint64_t id, const QueueEntry& entry) {
+      visit(user, side, key_envelope(id, entry.key), entry.cookie);
+    };
+    parts_.with_whole([&] {
+      std::vector<Item> all;
+      try {
+        all = parts_.items();
+      } catch (const std::bad_alloc&) {
+        // Without memory to sort them, shard by shard.
+        for (const tagline_side side : {TAGLINE_POSTED, TAGLINE_UNEXPECTED}) {
+          parts_.for_each_core([&](Core& core) {
+            core.for_each_entry(side, [&](std::uint64_t id, const QueueEntry& entry) {
+              tell_one(side, id, entry);
+            });
+          });
+        }
+        return;
+      }
+      for (const Item& item : all) tell_one(item.side, item.context_id, item.entry);
+    });
+  }
+
+  tagline_statistics statistics() const noexcept override {
+    tagline_statistics all;
+    parts_.with_whole([&] { all = parts_.statistics(); });
+    return all;
+  }
+
+ private:
+  tagline_status append_message(Shard& shard, Envelope envelope, void* message) noexcept {
+    if (!parts_.ready(shard)) return no_memory();
+    parts_.number_message(shard);
+    return shard.core->append_message(envelope, message);
+  }
+
+  // ---- With the gate closed ------------------------------------------------------
+
+  tagline_status append_wild(Envelope envelope, void* receive, tagline_handle* handle) noexcept {
+    parts_.wild().advance(TAGLINE_POSTED, parts_.number_wild());
+    return parts_.wild().append_receive(envelope, receive, handle);
+  }
+
+  // The oldest receive of the shard or the oldest one with wildcards, whichever was first.
+  tagline_status take_receive(Shard& shard, Envelope envelope, void** receive) noexcept {
+    Core& wild = parts_.wild();
+    const Found exact = shard.core ? shard.core->find(TAGLINE_POSTED, envelope) : Found{};
+    const Found other = wild.find(TAGLINE_POSTED, envelope);
+    if (!exact && !other) return TAGLINE_NOT_FOUND;
+    const bool exact_first = exact && (!other || Parts::older(exact.sequence, other.sequence));
+    if (exact && other) (exact_first ? wild : *shard.core).let_go(TAGLINE_POSTED);
+    *receive =
+        (exact_first ? shard.core->take(TAGLINE_POSTED, exact) : wild.take(TAGLINE_POSTED, other))
+            .cookie;
+    return TAGLINE_MATCHED;
+  }
+
+  // use(core, found) of the oldest message of all shards.
+  template <class Use>
+  tagline_status with_oldest_message(Envelope envelope, Use use) noexcept {
+    Core* from = nullptr;
+    Found oldest;
+    const auto look = [&](Core& core) {
+      const Found found = core.find(TAGLINE_UNEXPECTED, envelope);
+      if (!found) return;
+      const bool older = from == nullptr || Parts::older(found.sequence, oldest.sequence);
+      if (from != nullptr) (older ? *from : core).let_go(TAGLINE_UNEXPECTED);
+      if (!older) return;
+      from = &core;
+      oldest = found;
+    };
+    if (is_exact(envelope)) {
+      Shard& shard = parts_.shard_of(envelope);
+      if (shard.core) look(*shard.core);
+    } else {
+      parts_.for_each_core(look);
+    }
+    if (from == nullptr) return TAGLINE_NOT_FOUND;
+    use(*from, oldest);
+    return TAGLINE_MATCHED;
+  }
+
+  template <class Tell>
+  tagline_status take_message(Envelope envelope, Tell told) noexcept {
+    return with_oldest_message(envelope, [&](Core& core, const Found& found) {
+      told(core.take(TAGLINE_UNEXPECTED, found));
+    });
+  }
+  template <class Tell>
+  tagline_status look_at_message(Envelope envelope, Tell told) {
+    return with_oldest_message(envelope, [&](Core& core, const Found& found) {
+      told(core.look(TAGLINE_UNEXPECTED, found));
+    });
+  }
+
+  template <class Remove>
+  std::size_t drop(std::uint64_t context_id, tagline_visitor visit, void* user, Remove remove) {
+    std::size_t dropped = 0;
+    const auto tell_one = [&](tagline_side side, const QueueEntry& entry) {
+      if (visit != nullptr) visit(user, side, key_envelope(context_id, entry.key), entry.cookie);
+    };
+    parts_.with_whole([&] {
+      std::vector<Item> all;
+      bool sorted = true;
+      try {
+        const tagline_statistics now = parts_.statistics();
+        all.reserve(now.posted.length + now.unexpected.length);
+      } catch (const std::bad_alloc&) {
+        sorted = false;  // told shard by shard
+      }
+      parts_.for_each_core([&](Core& core) {
+        dropped += remove(core, [&](tagline_side side, const QueueEntry& entry) {
+          sorted ? all.push_back({side, context_id, entry}) : tell_one(side, entry);
+        });
+      });
+      std::sort(all.begin(), all.end(), Parts::is_older);
+      for (const Item& item : all) tell_one(item.side, item.entry);
+    });
+    return dropped;
+  }
+
+  mutable Parts parts_;
+};
+
+}  // namespace tagline

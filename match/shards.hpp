@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <unordered_map>
+#include <vector>
+
+#include "match/concurrent_parts.hpp"
+#include "match/locks.hpp"
+#include "match/matcher.hpp"
+
+namespace tagline {
+
+// The shards of a sharded matcher, and the gate in front of them.
+//
+//   gate    open, or closed; and the number of shards, a power of two
+//   shard   a lock and a matcher for the keys (context, source, tag) that hash to it
+//   wild    the receives with wildcards, if there is more than one shard
+//
+// Open: a call with an exact key takes the lock of its shard, sees that the gate is still
+// as it was, and has the shard to itself. Nobody else is asked.
+//
+// Closed: whoever holds the gate lock has all the shards. It has shut the gate and then
+// waited until it has seen the lock of each shard free once. A call that takes a shard's
+// lock later sees the shut gate and touches nothing:
+//
+//   a call         takes the shard's lock    then looks at the gate
+//   who closes     shuts the gate            then looks at the shard's lock
+//
+// All four are seq_cst, so at least one of the two sees the other. The gate stays shut as
+// long as a wildcard receive waits, and calls go through the gate lock one at a time.
+//
+// One shard is a matcher with a lock, wildcards and all: how every matcher starts. It
+// becomes many when calls with different keys have had to wait for each other, more when
+// they still do, and one again when wildcards keep the gate shut. Until then a matcher
+// costs what a single lock costs, in time and in memory.
+template <class Queue>
+class Shards {
+ public:
+  using Core = QueueMatcher<Queue>;
+  using Envelope = tagline_envelope;
+
+  struct alignas(kCacheLine) Shard {
+    SpinLock lock;
+    std::uint32_t conflicts = 0;    // waits for a call with another key
+    std::uint64_t key = 0;          // hash of the last call's
+    std::uint64_t numbers_end = 0;  // of the block that its next receive is numbered from
+    std::unique_ptr<Core> core;     // nullptr: nothing has come here yet
+  };
+
+  static constexpr std::size_t kMostShards = 1024;
+
+  // What is in a queue of any part.
+  struct Item {
+    tagline_side side;
+    std::uint64_t context_id;
+    QueueEntry entry;
+  };
+
+  // fixed_shards: that many from the start, for good; 0: as it turns out.
+  Shards(typename Queue::Parameters parameters, const simd::Kernels& kernels,
+         const tagline_options& options, std::size_t fixed_shards)
+      : parameters_(parameters),
+        kernels_(kernels),
+        limit_(options),
+        floor_(options.first_handle == 0 ? 1 : options.first_handle),
+        next_number_(floor_.load(std::memory_order_relaxed)),
+        fixed_(fixed_shards != 0) {
+    arrays_.push_back(std::make_unique<Shard[]>(std::max<std::size_t>(1, fixed_shards)));
+    shards_.store(arrays_.back().get(), std::memory_order_relaxed);
+    capacity_ = std::max<std::size_t>(1, fixed_shards);
+    if (fixed_shards > 1) {
+      wild_ = make_core();
+      gate_.store(fixed_shards - 1, std::memory_order_relaxed);
+    } else {
+      arrays_.back()[0].core = make_core();
+    }
+  }
+
+  // open(shard) with the shard of the envelope to itself, or closed() with all of them.
+  // Without wildcards the first is tried; with them only one shard serves.
+  template <class Open, class Closed>
+  tagline_status visit(Envelope envelope, bool exact, Open open, Closed closed) {
+    const std::uint64_t key = hash(envelope);
+    while (true) {
+      // acquire: pairs with the release in reopen(), the shards are as the last closed call
+      // left them, and there are as many as the gate says.
+      const std::uint64_t gate = gate_.load(std::memory_order_acquire);
+      if ((gate & kShut) != 0 || ((gate & kMask) != 0 && !exact)) [[unlikely]] {
+        tagline_status status;
+        if (with_all([&] { status = closed(); })) return status;
+        continue;
+      }
+      // acquire: pairs with the release in redistribute(). The array may be a later one than
+      // the gate tells of, its locks are there all the same.
+      Shard& shard = shards_.load(std::memory_order_acquire)[key & gate & kMask];
+      if (!shard.lock.try_lock()) [[unlikely]] {
+        shard.lock.lock();
+        shard.conflicts += shard.key != key;
+      }
+      // seq_cst: see above. It comes after the lock.
+      if (gate_.load(std::memory_order_seq_cst) != gate) [[unlikely]] {
+        shard.lock.unlock();
+        continue;
+      }
+      shard.key = key;
+      const tagline_status status = open(shard);
+      const bool crowded = shard.conflicts > patience_.load(std::memory_order_relaxed);
+      if (crowded) [[unlikely]]
+        shard.conflicts = 0;
+      shard.lock.unlock();
+      if (crowded) [[unlikely]]
+        grow(gate);
+      return status;
+    }
+  }
+
+  // use() with all shards at once. False: there is only one shard now, which has
+  // the wildcards as well, and nothing was done.
+  template <class Use>
+  bool with_all(Use use) {
+    LockGuard guard(gate_lock_);
+    if (is_one()) return false;
+    close();
+    use();
+    reopen();
+    return true;
+  }
+
+  // The same however many there are.
+  template <class Use>
+  void with_whole(Use use) {
+    LockGuard guard(gate_lock_);
+    close();
+    use();
+    reopen();
+  }
+
+  // ---- With the gate closed ------------------------------------------------------
+
+  Core& wild() noexcept { return *wild_; }
+
+  Shard& shard_of(Envelope envelope) noexcept { return shards()[hash(envelope) & mask()]; }
+
+  template <class Use>
+  void for_each_core(Use use) {
+    for (std::size_t i = 0; i <= mask(); ++i) {
+      if (shards()[i].core != nullptr) use(*shards()[i].core);
+    }
+    if (wild_ != nullptr) use(*wild_);
+  }
+
+  // Of every part, and of parts to come. On failure all promises are as they were.
+  tagline_status set_hints(std::uint64_t context_id, unsigned hints) noexcept try {
+    const auto [place, is_new] = hints_.try_emplace(context_id, 0);
+    const unsigned before = place->second;
+    bool done = true;
+    for_each_core([&](Core& core) {
+      done = done && core.set_hints(context_id, hints) == TAGLINE_OK;
+    });
+    // A part that has no memory for the context has none to promise about either.
+    if (!done) for_each_core([&](Core& core) { core.set_hints(context_id, before); });
+    place->second = done ? hints : before;
+    if (place->second == 0) hints_.erase(place);
+    return done ? TAGLINE_OK : no_memory();
+  } catch (const std::bad_alloc&) {
+    return no_memory();
+  }
+  void forget_hints(std::uint64_t context_id) noexcept { hints_.erase(context_id); }
+
+  // Of every part, and of parts to come.
+  tagline_status observe_memory(MemoryObserver* observer) noexcept {
+    tagline_status status = TAGLINE_OK;
+    const auto tell = [&](Core& core) {
+      if (status == TAGLINE_OK) status = core.observe_memory(observer);
+    };
+    for_each_core(tell);
+    if (status != TAGLINE_OK) {
+      for_each_core([](Core& core) { core.observe_memory(nullptr); });
+      observer = nullptr;
+    }
+    observer_ = observer;
+    return status;
+  }
+
+  // A number for a wildcard receive: above all numbers in use, below all to come.
+  std::uint64_t number_wild() noexcept {
+    const std::uint64_t number = next_number_.fetch_add(kBlock, std::memory_order_relaxed);
+    floor_.store(number + kBlock, std::memory_order_relaxed);
+    return number;
+  }
+
+  // Everything, posted receives first, oldest first. Throws std::bad_alloc.
+  std::vector<Item> items() {
+    std::vector<Item> all;
+    for (const tagline_side side : {TAGLINE_POSTED, TAGLINE_UNEXPECTED}) {
+      const std::size_t first = all.size();
+      for_each_core([&](Core& core) {
+        core.for_each_entry(side, [&](std::uint64_t id, const QueueEntry& entry) {
+          all.push_back({side, id, entry});
+        });
+      });
+      std::sort(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(), is_older);
+    }
+    return all;
+  }
+
+  static bool is_older(const Item& a, const Item& b) noexcept {
+    return a.side != b.side ? a.side < b.side : older(a.entry.sequence, b.entry.sequence);
+  }
+  static bool older(std::uint64_t a, std::uint64_t b) noexcept {
+    return static_cast<std::int64_t>(a - b) < 0;
+  }
+
+  tagline_statistics statistics() noexcept {
+    tagline_statistics all{};
+    for_each_core([&](Core& core) {
+      const tagline_statistics part = core.statistics();
+      add_statistics(all.posted, part.posted);
+      add_statistics(all.unexpected, part.unexpected);
+      all.pool_bytes += part.pool_bytes;
+    });
+    add_past(all.posted, past_.posted);
+    add_past(all.unexpected, past_.unexpected);
+    return all;
+  }
+
+  // ---- With the shard to itself ---------------------------------------------------
+
+  // Makes room for what comes to a shard for the first time; false: no memory.
+  bool ready(Shard& shard) noexcept { return shard.core != nullptr || make_core(shard); }
+
+  // Makes its next receive younger than every wildcard receive there is. Receives are
+  // numbered from blocks, so that shards do not fight for a counter; a wildcard receive
+  // makes the rest of every block void. One shard counts by itself.
+  void number_receive(Shard& shard) noexcept {
+    if (mask() == 0) return;
+    const std::uint64_t next = shard.core->next_sequence(TAGLINE_POSTED);
+    // relaxed: set with the gate closed, and the gate's acquire came since.
+    if (!older(next, shard.numbers_end) || older(next, floor_.load(std::memory_order_relaxed)))
+        [[unlikely]] {
+      // relaxed: numbers have to differ and to grow; with the gate closed nobody draws.
+      const std::uint64_t block = next_number_.fetch_add(kBlock, std::memory_order_relaxed);
+      shard.numbers_end = block + kBlock;
+      shard.core->advance(TAGLINE_POSTED, block);
+    }
+  }
+
+  // Makes its next message younger than all that have arrived: a receive with a wildcard
+  // compares messages of several shards. One shard counts by itself.
+  void number_message(Shard& shard) noexcept {
+    if (mask() == 0) return;
+    // relaxed: if one arrival happens before another, so do their draws, of one counter.
+    shard.core->advance(TAGLINE_UNEXPECTED, next_stamp_.fetch_add(1, std::memory_order_relaxed));
+  }
+
+  bool is_one() const noexcept { return mask() == 0; }
+
+ private:
+  // The gate: shards - 1, a count of changes of that, and whether it is shut. A call that
+  // was late for a change never takes the gate for what it was.
+  static constexpr std::uint64_t kMask = 0xffff;
+  static constexpr std::uint64_t kChange = kMask + 1;
+  static constexpr std::uint64_t kShut = std::uint64_t{1} << 63;
+  static constexpr std::size_t kFirstShards = 64;
+  static constexpr std::uint64_t kBlock = 1024;
+  static constexpr std::uint32_t kPatience = 32;  // conflicts
+  static constexpr std::uint32_t kMostPatience = 1u << 20;
+  static constexpr std::size_t kMostMoved = 1u << 16;        // entries
+  static constexpr unsigned kClosings = 256;                 // looked at together
+  static constexpr std::chrono::nanoseconds kTooOften{400};  // between two closings
+  static constexpr unsigned kTooLong = 4096;                 // calls in one closing
+
+  Shard* shards() const noexcept { return shards_.load(std::memory_order_relaxed); }
+  // Stable as long as a shard's lock or the gate lock is held.
+  std::size_t mask() const noexcept { return gate_.load(std::memory_order_relaxed) & kMask; }
+
+  // Constants that spread each part on its own: ranks and tags count up, often together.
+  static std::uint64_t hash(Envelope envelope) noexcept {
+    const std::uint64_t mixed = (envelope.context_id + 1) * 0xd6e8feb86659fd93u +
+                                static_cast<std::uint32_t>(envelope.source) * 0x9e3779b97f4a7c15u +
+                                static_cast<std::uint32_t>(envelope.tag) * 0xc2b2ae3d27d4eb4fu;
+    return mixed >> 40;
+  }
+
+  // Throws std::bad_alloc.
+  std::unique_ptr<Core> make_core(std::uint64_t first_number) {
+    auto core = std::make_unique<Core>(parameters_, kernels_, 0, first_number, limit_.get());
+    // Both change with the gate closed only.
+    for (const auto& [context_id, hints] : hints_) {
+      if (core->set_hints(context_id, hints) != TAGLINE_OK) throw std::bad_alloc();
+    }
+    if (observer_ != nullptr && core->observe_memory(observer_) != TAGLINE_OK) {
+      throw std::bad_alloc();
+    }
+    return core;
+  }
+  std::unique_ptr<Core> make_core() {
+    return make_core(next_number_.load(std::memory_order_relaxed));
+  }
+  [[gnu::noinline, gnu::cold]] bool make_core(Shard& shard) noexcept try {
+    shard.core = make_core();
+    shard.numbers_end = shard.core->next_sequence(TAGLINE_POSTED);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+
+  // With the gate lock held.
+  void close() noexcept {
+    if ((gate_.load(std::memory_order_relaxed) & kShut) != 0) {
+      ++calls_;
+      return;
+    }
+    calls_ = 0;
+    // seq_cst: see above. It comes before the looks at the locks.
+    gate_.fetch_or(kShut, std::memory_order_seq_cst);
+    Shard* const all = shards();
+    for (std::size_t i = 0; i <= mask(); ++i) {
+      Backoff backoff;
+      while (all[i].lock.is_held()) backoff.wait();
+    }
+    ++closings_;
+  }
+
+  void reopen() noexcept {
+    if (wild_ != nullptr && (closings_ >= kClosings || calls_ >= kTooLong)) [[unlikely]] {
+      reconsider();
+    }
+    if (wild_ != nullptr && wild_->length(TAGLINE_POSTED) != 0) return;
+    // release: pairs with the acquire in visit().
+    gate_.store(gate_.load(std::memory_order_relaxed) & ~kShut, std::memory_order_release);
+  }
+
+  // If the gate is shut most of the time, shards are of no use.
+  [[gnu::noinline, gnu::cold]] void reconsider() noexcept {
+    const auto now = std::chrono::steady_clock::now();
+    const bool too_often = closings_ >= kClosings && now - since_ < kClosings * kTooOften;
+    if ((too_often || calls_ >= kTooLong) && !fixed_) {
+      patience_.store(std::min(kMostPatience, 8 * patience_.load(std::memory_order_relaxed)),
+                      std::memory_order_relaxed);
+      redistribute(1);
+    }
+    closings_ = 0;
+    calls_ = 0;
+    since_ = now;
+  }
+
+  // Calls wait for each other: more shards, if there are no more yet.
+  [[gnu::noinline, gnu::cold]] void grow(std::uint64_t gate) noexcept {
+    if (fixed_) return;
+    LockGuard guard(gate_lock_);
+    if (gate_.load(std::memory_order_relaxed) != gate) return;
+    close();
+    const std::size_t count = mask() + 1;
+    const std::size_t wanted = count == 1 ? kFirstShards : 4 * count;
+    // Calls that wait for each other all the same, or wildcards that wait: not soon again.
+    if (wanted > kMostShards || !redistribute(wanted)) {
+      patience_.store(std::min(kMostPatience, 8 * patience_.load(std::memory_order_relaxed)),
+                      std::memory_order_relaxed);
+    }
+    reopen();
+  }
+
+  // Moves every entry to where it belongs among so many shards. False: all is as before,
+  // for lack of memory, or because that would take long or be of no use.
+  bool redistribute(std::size_t count) noexcept try {
+    std::uint64_t length = 0;
+    for_each_core([&](Core& core) {
+      length += core.length(TAGLINE_POSTED) + core.length(TAGLINE_UNEXPECTED);
+    });
+    if (length > kMostMoved) return false;
+    const std::vector<Item> all = items();
+    const bool waiting = std::any_of(all.begin(), all.end(), [](const Item& item) {
+      return key_any_source(item.entry.key) || key_any_tag(item.entry.key);
+    });
+    if (waiting && count > 1) return false;
+
+    // Numbers go on where they are.
+    for_each_core([&](Core& core) {
+      raise(next_number_, core.next_sequence(TAGLINE_POSTED));
+      raise(next_stamp_, core.next_sequence(TAGLINE_UNEXPECTED));
+    });
+    std::vector<std::unique_ptr<Core>> cores(count);
+    for (const Item& item : all) {
+      auto& core = cores[hash(key_envelope(item.context_id, item.entry.key)) & (count - 1)];
+      if (core == nullptr) {
+        core = item.side == TAGLINE_POSTED ? make_core(item.entry.sequence) : make_core();
+      }
+      if (core->append(item.side, item.context_id, item.entry) != TAGLINE_QUEUED) return false;
+    }
+    std::unique_ptr<Core> wild = count > 1 ? make_core() : nullptr;
+    if (count == 1 && cores[0] == nullptr) cores[0] = make_core();
+    std::unique_ptr<Shard[]> array;
+    if (count > capacity_) {
+      array = std::make_unique<Shard[]>(count);
+      arrays_.reserve(arrays_.size() + 1);
+    }
+
+    // Nothing fails from here on.
+    tagline_statistics past = statistics();
+    past.posted.length = past.unexpected.length = 0;
+    past_ = past;
+    for (std::size_t i = 0; i <= mask(); ++i) shards()[i].core.reset();
+    if (array != nullptr) {
+      // The old ones stay: a call that is late may still take the lock of one.
+      arrays_.push_back(std::move(array));
+      capacity_ = count;
+      // release: pairs with the acquire in visit().
+      shards_.store(arrays_.back().get(), std::memory_order_release);
+    }
+    wild_ = std::move(wild);
+    for (std::size_t i = 0; i < count; ++i) {
+      Shard& shard = shards()[i];
+      shard.core = std::move(cores[i]);
+      if (shard.core == nullptr) continue;
+      shard.core->advance(TAGLINE_POSTED, next_number_.load(std::memory_order_relaxed));
+      shard.core->advance(TAGLINE_UNEXPECTED, next_stamp_.load(std::memory_order_relaxed));
+      shard.numbers_end = shard.core->next_sequence(TAGLINE_POSTED);
+    }
+    const std::uint64_t changes = (gate_.load(std::memory_order_relaxed) & ~kShut) / kChange + 1;
+    gate_.store(kShut | changes * kChange | (count - 1), std::memory_order_relaxed);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+
+  static void raise(std::atomic<std::uint64_t>& counter, std::uint64_t at_least) noexcept {
+    if (older(counter.load(std::memory_order_relaxed), at_least)) {
+      counter.store(at_least, std::memory_order_relaxed);
+    }
+  }
+
+  static void add_past(tagline_side_statistics& sum, const tagline_side_statistics& past) noexcept {
+    const std::uint64_t high_water = std::max(sum.high_water, past.high_water);
+    add_statistics(sum, past);
+    sum.high_water = high_water;
+  }
+
+  const typename Queue::Parameters parameters_;
+  const simd::Kernels& kernels_;
+  SharedLimit limit_;
+
+  // Read by every call, written by those that close.
+  alignas(kCacheLine) std::atomic<std::uint64_t> gate_{0};  // see kMask, kChange, kShut
+  std::atomic<std::uint32_t> patience_{kPatience};
+  std::atomic<Shard*> shards_{nullptr};
+  std::atomic<std::uint64_t> floor_;  // no receive to come has a lower number
+
+  alignas(kCacheLine) std::atomic<std::uint64_t> next_number_;
+  alignas(kCacheLine) std::atomic<std::uint64_t> next_stamp_{1};
+
+  alignas(kCacheLine) SpinLock gate_lock_;
+  // Behind the gate lock.
+  std::unique_ptr<Core> wild_;
+  std::vector<std::unique_ptr<Shard[]>> arrays_;
+  std::size_t capacity_ = 1;  // shards of the last array
+  unsigned closings_ = 0;     // since
+  unsigned calls_ = 0;        // in the closing now
+  std::chrono::steady_clock::time_point since_{};
+  tagline_statistics past_{};  // of cores that are gone
+  std::unordered_map<std::uint64_t, unsigned> hints_;  // of contexts that have any
+  MemoryObserver* observer_ = nullptr;
+  const bool fixed_;
+};
+
+}  // namespace tagline

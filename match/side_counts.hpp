@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "match/tagline.h"
+#include "queues/memory_backend.hpp"
+
+namespace tagline {
+
+// What a matcher counts of one side, over all contexts: as few numbers per call as give
+// every statistic, all in one line.
+struct alignas(kCacheLine) SideCounts {
+  explicit SideCounts(std::uint64_t first) : next_sequence(first), left(first), unmatched(first) {}
+
+  std::uint64_t length() const noexcept { return next_sequence - left; }
+  tagline_side_statistics statistics() const noexcept {
+    const std::uint64_t matches = left - unmatched;
+    return {length(), high_water,       matches + other_searches,
+            matches,  matches + passed, std::max<std::uint64_t>(depth_max, matches > 0 ? 1 : 0),
+            0};
+  }
+
+  // Most searches end at the first entry, and a match counts as one entry by itself.
+  void count_search(std::uint64_t depth, bool matched) noexcept {
+    if (depth == 1 && matched) [[likely]]
+      return;
+    passed += depth - matched;
+    depth_max = std::max(depth_max, depth);
+    other_searches += !matched;
+  }
+
+  // A search that found what stays where it is.
+  void count_look() noexcept {
+    ++other_searches;
+    ++passed;
+    depth_max = std::max<std::uint64_t>(depth_max, 1);
+  }
+
+  // Sequence number 0 names no entry, not even after the wrap.
+  void skip_zero() noexcept { skip(1); }
+  void skip(std::uint64_t numbers) noexcept {
+    next_sequence += numbers;
+    left += numbers;
+    unmatched += numbers;
+  }
+
+  void advance(std::uint64_t sequence) noexcept {
+    const std::uint64_t numbers = sequence - next_sequence;
+    if (static_cast<std::int64_t>(numbers) <= 0) return;
+    const bool passes_pause = pause_at - next_sequence <= numbers;
+    skip(numbers);
+    if (next_sequence == 0) skip_zero();
+    // A pause that has been passed comes with the next append.
+    if (passes_pause) pause_at = next_sequence + 1;
+  }
+
+  std::uint64_t next_sequence;  // of the entry appended next
+  std::uint64_t pause_at = 0;   // when this is next, or 0 is, there is more to do
+  std::uint64_t left;           // entries that are gone, counted from the first sequence number
+  std::uint64_t unmatched;      // of these, cancelled or dropped; counted likewise
+  std::uint64_t high_water = 0;
+  std::uint64_t other_searches = 0;  // that took nothing: probes and misses
+  std::uint64_t passed = 0;          // entries looked at but for those that matched
+  std::uint64_t depth_max = 0;       // of the searches that passed any
+};
+static_assert(sizeof(SideCounts) == kCacheLine, "counting touches one line");
+
+}  // namespace tagline
