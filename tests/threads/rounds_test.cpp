@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Threads make random calls on one matcher, a few at a time; after each round it is decided
+// whether what came of them can have come of the same calls in some order, one by one.
+//
+// Runs for some seconds; TAGLINE_THREADS_SECONDS says otherwise.
+#include "tests/support/rounds.hpp"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "tests/support/all_matchers.hpp"
+#include "tests/support/effort.hpp"
+
+namespace tagline::test {
+namespace {
+
+using Kind = Operation::Kind;
+using Clock = std::chrono::steady_clock;
+
+double seconds_in_all() {
+  const char* wanted = std::getenv("TAGLINE_THREADS_SECONDS");
+  return wanted != nullptr ? std::atof(wanted) : effort(60);
+}
+
+struct Shape {
+  std::string queue;
+  int threads;
+  int calls;  // of each thread in a round
+  int sources = 2;
+  int tags = 2;
+  double wildcards = 0.2;
+  unsigned ahead = 0;  // about so many receives and messages that wait before
+  std::string name() const {
+    std::string text = queue + "_" + std::to_string(threads) + "_threads_" +
+                       std::to_string(static_cast<int>(wildcards * 100)) + "_wildcards" +
+                       (ahead > 0 ? "_deep" : "");
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == ':' || c == '@'; }, '_');
+    return text;
+  }
+  friend void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.name(); }
+};
+
+std::vector<Shape> all_shapes() {
+  std::vector<Shape> shapes;
+  for (const char* queue : {"locked@mcs:linear", "locked@ticket:adaptive", "tail:linear",
+                            "tail@mcs:adaptive", "tail@ticket:linear", "binned:linear",
+                            "sharded:adaptive", "sharded@4:linear", "sharded@64:adaptive"}) {
+    shapes.push_back({queue, 2, 8});
+    shapes.push_back({queue, 3, 5, 2, 3, 0.05});
+  }
+  // Bins are for long lists.
+  shapes.push_back({"binned:linear", 2, 8, 2, 2, 0.05, 90});
+  // As it turns out: more shards, and fewer when wildcards keep them shut.
+  shapes.push_back({"sharded:linear", 2, 8, 4, 4, 0});
+  shapes.push_back({"sharded:linear", 2, 8, 4, 4, 0.5});
+  return shapes;
+}
+
+class Rounds : public testing::TestWithParam<Shape> {
+ protected:
+  static constexpr std::uintptr_t kStart = 1000000;  // cookies of what is there before
+
+  // Meets all threads; yields, for there may be more of them than cores.
+  class Barrier {
+   public:
+    explicit Barrier(int threads) : threads_(threads) {}
+    void wait() {
+      const int turn = turn_.load();
+      if (waiting_.fetch_add(1) + 1 == threads_) {
+        waiting_.store(0);
+        turn_.store(turn + 1);
+        return;
+      }
+      for (int spins = 0; turn_.load() == turn; ++spins) {
+        if (spins > 200) sched_yield();
+      }
+    }
+
+   private:
+    const int threads_;
+    std::atomic<int> waiting_{0};
+    std::atomic<int> turn_{0};
+  };
+
+  tagline_envelope message_envelope(std::mt19937& random) const {
+    const Shape& shape = GetParam();
+    return {0, static_cast<std::int32_t>(random() % static_cast<unsigned>(shape.sources)),
+            static_cast<std::int32_t>(random() % static_cast<unsigned>(shape.tags)) - 1};
+  }
+  tagline_envelope receive_envelope(std::mt19937& random) const {
+    tagline_envelope envelope = message_envelope(random);
+    std::bernoulli_distribution wild(GetParam().wildcards);
+    if (wild(random)) envelope.source = TAGLINE_ANY_SOURCE;
+    if (wild(random)) envelope.tag = TAGLINE_ANY_TAG;
+    return envelope;
+  }
+
+  // The calls of a thread; cookies tell threads and rounds apart.
+  void plan(std::vector<Call>& calls, std::uintptr_t cookie, std::mt19937& random) const {
+    calls.assign(static_cast<std::size_t>(GetParam().calls), {});
+    const Operation* post = nullptr;
+    for (Call& call : calls) {
+      const unsigned choice = random() % 100;
+      Operation& operation = call.operation;
+      operation.cookie = cookie++;
+      if (choice < 40) {
+        operation.kind = Kind::post_receive;
+        operation.envelope = receive_envelope(random);
+        post = &operation;
+      } else if (choice < 80) {
+        operation.kind = Kind::arrive;
+        operation.envelope = message_envelope(random);
+      } else if (choice < 90 || post == nullptr) {
+        operation.kind = choice % 2 == 0 ? Kind::claim : Kind::probe;
+        operation.envelope = receive_envelope(random);
+      } else {
+        operation.kind = choice % 2 == 0 ? Kind::cancel_receive : Kind::cancel_handle;
+        operation.envelope = post->envelope;
+        operation.cookie = post->cookie;
+        post = nullptr;
+      }
+    }
+  }
+
+  static void make(tagline_matcher* matcher, std::vector<Call>& calls) {
+    tagline_handle handle = 0;  // of the last receive that was queued
+    for (Call& call : calls) {
+      const Operation& operation = call.operation;
+      void* const own = reinterpret_cast<void*>(operation.cookie);
+      void* cookie = nullptr;
+      call.begin = Clock::now();
+      switch (operation.kind) {
+        case Kind::post_receive:
+          handle = 0;
+          call.status = tagline_post_receive(matcher, operation.envelope, own, &cookie, &handle);
+          break;
+        case Kind::arrive:
+          call.status = tagline_arrive(matcher, operation.envelope, own, &cookie);
+          break;
+        case Kind::claim:
+          call.status = tagline_claim(matcher, operation.envelope, &cookie, nullptr);
+          break;
+        case Kind::probe:
+          call.status = tagline_probe(matcher, operation.envelope, &cookie, nullptr);
+          break;
+        case Kind::cancel_receive:
+          call.status = tagline_cancel_receive(matcher, operation.envelope, own);
+          break;
+        default:
+          call.status = tagline_cancel_handle(matcher, 0, handle);
+      }
+      call.end = Clock::now();
+      call.cookie = reinterpret_cast<std::uintptr_t>(cookie);
+    }
+  }
+
+  // What a matcher holds, in no particular order.
+  static Outcome contents(tagline_matcher* matcher) {
+    std::vector<std::uintptr_t> cookies[2];
+    tagline_for_each(
+        matcher,
+        [](void* user, tagline_side side, tagline_envelope, void* cookie) {
+          static_cast<std::vector<std::uintptr_t>*>(user)[side].push_back(
+              reinterpret_cast<std::uintptr_t>(cookie));
+        },
+        cookies);
+    return remains_outcome(cookies[TAGLINE_POSTED], cookies[TAGLINE_UNEXPECTED]);
+  }
+
+  // Fills both queues of an empty matcher and of the model alike.
+  void prepare(tagline_matcher* matcher, Model& model, std::mt19937& random) const {
+    std::vector<Call> calls;
+    plan(calls, kStart, random);
+    std::uintptr_t cookie = kStart + calls.size();
+    const auto add = [&](Kind kind, std::int32_t source, unsigned times) {
+      for (unsigned i = 0; i < times; ++i) {
+        calls.push_back({{kind, {0, source, 0}, cookie++}, {}, {}, 0, 0});
+      }
+    };
+    // From one source receives wait, from the other messages; some of each are taken again.
+    if (GetParam().ahead > 0) {
+      add(Kind::post_receive, 0, GetParam().ahead);
+      add(Kind::arrive, 1, GetParam().ahead);
+      add(Kind::arrive, 0, random() % GetParam().ahead);
+      add(Kind::post_receive, 1, random() % GetParam().ahead);
+    }
+    make(matcher, calls);
+    for (const Call& call : calls) model.play(call.operation);
+  }
+};
+
+TEST_P(Rounds, CanHaveBeenMadeOneByOne) {
+  const Shape& shape = GetParam();
+  const auto deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+                         seconds_in_all() / static_cast<double>(all_shapes().size())));
+  const tagline_options options = {shape.queue.c_str(), nullptr, 0, 0, 1};
+  MatcherPointer matcher = make_matcher(options);
+  Model before;
+  Round round(static_cast<std::size_t>(shape.threads));
+  Barrier barrier(shape.threads);
+  std::atomic<bool> stop{false};
+  std::uint64_t rounds = 0;
+
+  const auto run = [&](std::size_t thread) {
+    std::mt19937 random(static_cast<std::uint32_t>(thread) + 1);
+    while (true) {
+      if (thread == 0) {
+        tagline_drop_context(matcher.get(), 0, nullptr, nullptr);
+        // Now and then a new one: how it grows is a part of it.
+        if (rounds % 4096 == 4095) matcher = make_matcher(options);
+        before = Model();
+        prepare(matcher.get(), before, random);
+      }
+      plan(round[thread], 1 + thread * 100, random);
+      barrier.wait();
+      make(matcher.get(), round[thread]);
+      barrier.wait();
+      if (thread == 0) {
+        ++rounds;
+        const std::string difference = explain(before, round, contents(matcher.get()));
+        EXPECT_EQ(difference, "") << shape.name() << ", round " << rounds;
+        stop = !difference.empty() || Clock::now() > deadline;
+      }
+      barrier.wait();
+      if (stop) return;
+    }
+  };
+  std::vector<std::thread> others;
+  for (int t = 1; t < shape.threads; ++t) others.emplace_back(run, static_cast<std::size_t>(t));
+  run(0);
+  for (std::thread& other : others) other.join();
+  RecordProperty("rounds", static_cast<int>(rounds));
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Rounds, testing::ValuesIn(all_shapes()),
+                         [](const auto& shape) { return shape.param.name(); });
+
+// The judge itself: it accepts what can be, and nothing else.
+TEST(Explain, TellsRightFromWrong) {
+  const auto at = [](int ns) { return Call::Time(std::chrono::nanoseconds(ns)); };
+  const auto post = [&](std::uintptr_t own, int begin, int end, int status, std::uintptr_t got) {
+    return Call{{Kind::post_receive, {0, 1, 1}, own}, at(begin), at(end), status, got};
+  };
+  const auto arrival = [&](std::uintptr_t own, int begin, int end, int status, std::uintptr_t got) {
+    return Call{{Kind::arrive, {0, 1, 1}, own}, at(begin), at(end), status, got};
+  };
+  const Outcome nothing = remains_outcome({}, {});
+  const Model empty;
+  // At the same time: who is first is open, but one of them has to be.
+  EXPECT_EQ(
+      explain(empty, {{post(1, 0, 9, TAGLINE_MATCHED, 2)}, {arrival(2, 0, 9, TAGLINE_QUEUED, 0)}},
+              nothing),
+      "");
+  EXPECT_EQ(
+      explain(empty, {{post(1, 0, 9, TAGLINE_QUEUED, 0)}, {arrival(2, 0, 9, TAGLINE_MATCHED, 1)}},
+              nothing),
+      "");
+  EXPECT_NE(
+      explain(empty, {{post(1, 0, 9, TAGLINE_QUEUED, 0)}, {arrival(2, 0, 9, TAGLINE_QUEUED, 0)}},
+              remains_outcome({1}, {2})),
+      "")
+      << "a lost match";
+  EXPECT_NE(
+      explain(empty, {{post(1, 0, 9, TAGLINE_MATCHED, 2)}, {arrival(2, 0, 9, TAGLINE_MATCHED, 1)}},
+              nothing),
+      "")
+      << "matched twice";
+  EXPECT_NE(
+      explain(empty, {{post(1, 0, 3, TAGLINE_MATCHED, 2)}, {arrival(2, 5, 9, TAGLINE_QUEUED, 0)}},
+              nothing),
+      "")
+      << "a message from the future";
+  EXPECT_NE(explain(empty,
+                    {{post(1, 0, 3, TAGLINE_QUEUED, 0), post(3, 4, 5, TAGLINE_QUEUED, 0)},
+                     {arrival(2, 6, 9, TAGLINE_MATCHED, 3)}},
+                    remains_outcome({1}, {})),
+            "")
+      << "a receive that overtakes";
+  EXPECT_NE(
+      explain(empty, {{post(1, 0, 9, TAGLINE_MATCHED, 2)}, {arrival(2, 0, 9, TAGLINE_QUEUED, 0)}},
+              remains_outcome({}, {2})),
+      "")
+      << "an entry that stays";
+}
+
+}  // namespace
+}  // namespace tagline::test
