@@ -53,10 +53,21 @@ inline ReceiveRequest* match(CommunicatorState& state, const Arrival& arrival,
   tagline_status status = tagline_match_message(state.matcher, envelope, &receive);
   if (status == TAGLINE_MATCHED) return static_cast<ReceiveRequest*>(receive);
   if (status == TAGLINE_NOT_FOUND) {
-    if (stored == nullptr) stored = store(arrival, account_of(state, header.source));
+    StoredArrival* const own =
+        stored == nullptr ? store(arrival, account_of(state, header.source)) : nullptr;
+    if (stored == nullptr) stored = own;
     if (stored == nullptr) abort_job("no memory for an unexpected message");
-    status = tagline_append_message(state.matcher, envelope, stored);
+    // Of several threads another one may have posted the receive meanwhile.
+    status = plugin.threads ? tagline_arrive(state.matcher, envelope, stored, &receive)
+                            : tagline_append_message(state.matcher, envelope, stored);
     if (status == TAGLINE_QUEUED) return nullptr;
+    if (status == TAGLINE_MATCHED) {
+      if (own != nullptr) {
+        own->account = nullptr;  // the packet is paid for as one that was not stored
+        discard(own);
+      }
+      return static_cast<ReceiveRequest*>(receive);
+    }
   }
   // There is no request to fail, and losing a message is worse than ending the job.
   abort_job(tagline_error_message());
@@ -66,7 +77,7 @@ inline ReceiveRequest* match(CommunicatorState& state, const Arrival& arrival,
 void release_held(CommunicatorState& state, std::int32_t source) {
   Peer* peer = state.peers.find(source);
   while (true) {
-    Guard guard(state.lock);
+    Guard guard(state.arrival_lock);
     StoredArrival* stored = take_held(state, source, peer->arrived);
     if (stored == nullptr) return;
     ++peer->arrived;
@@ -102,7 +113,7 @@ void release_held(CommunicatorState& state, std::int32_t source) {
   CommunicatorState& state = *found;
   const std::int32_t source = header.source;
 
-  Guard guard(state.lock);
+  Guard guard(state.arrival_lock);
   if ((header.context & kUnordered) == 0) {
     Peer* peer = state.peers.find(source);
     if (peer == nullptr) [[unlikely]]

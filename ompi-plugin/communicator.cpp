@@ -2,6 +2,7 @@
 #include "communicator.hpp"
 
 #include <new>
+#include <string>
 
 #include "credit.hpp"
 #include "hot_cache.hpp"
@@ -71,14 +72,17 @@ Peer* PeerTable::add_page(std::int32_t index) {
   return present;
 }
 
-tagline_status create_matcher(tagline_matcher** matcher) {
+tagline_status create_matcher(tagline_matcher** matcher, bool threads) {
   tagline_options options = TAGLINE_OPTIONS_DEFAULT;
   // An empty MCA parameter means the default, as an unset one does.
-  const auto or_default = [](const char* name) {
-    return name != nullptr && name[0] != '\0' ? name : nullptr;
-  };
-  options.queue = or_default(plugin.parameters.queue);
-  options.isa = or_default(plugin.parameters.isa);
+  const auto text = [](const char* name) { return std::string(name != nullptr ? name : ""); };
+  std::string queue = text(plugin.parameters.queue);
+  const std::string isa = text(plugin.parameters.isa);
+  const std::string threading = text(plugin.parameters.threading);
+  if (threads && !threading.empty()) queue = threading + ":" + queue;
+  options.queue = queue.c_str();
+  options.isa = isa.c_str();
+  options.threads = threads;
   return tagline_create(&options, matcher);
 }
 
@@ -88,7 +92,7 @@ int tagline_add_comm(ompi_communicator_t* comm) {
   if (state == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   state->comm = comm;
   state->context_id = tagline_context_id(comm);
-  const tagline_status status = create_matcher(&state->matcher);
+  const tagline_status status = create_matcher(&state->matcher, plugin.threads);
   if (status != TAGLINE_OK || !state->peers.resize(ompi_group_size(comm->c_remote_group))) {
     tagline_destroy(state->matcher);
     delete state;

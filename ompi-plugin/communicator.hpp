@@ -2,6 +2,7 @@
 // What the component keeps per communicator: one matcher, its lock, and a little per peer.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
@@ -58,11 +59,13 @@ struct CommunicatorState {
   tagline_matcher* matcher = nullptr;
   std::uint32_t context_id = 0;
   PeerTable peers;
-  std::mutex lock;  // guards matcher, Peer::arrived and held
+  // Guards Peer::arrived and held, and keeps messages in order on their way to the matcher,
+  // which has locks of its own if there are several threads.
+  std::mutex arrival_lock;
   // Packets ahead of their turn by rank and sequence number: links of different speed, or a
   // sender whose first try found no resources.
   std::unordered_map<std::uint64_t, StoredArrival*> held;
-  std::uint64_t match_nanoseconds = 0;  // counted if the user asked for it
+  std::atomic<std::uint64_t> match_nanoseconds{0};  // counted if the user asked for it
   CommunicatorState* next = nullptr;    // of all communicators, see observe.cpp
   CommunicatorState** link = nullptr;   // what points to this one
 };
@@ -91,8 +94,9 @@ inline mca_bml_base_endpoint_t* endpoint_of(ompi_communicator_t* comm, int rank)
   return proc == nullptr ? nullptr : mca_bml_base_get_endpoint(proc);
 }
 
-// A matcher with the user's parameters. On failure tagline_error_message() says why.
-tagline_status create_matcher(tagline_matcher** matcher);
+// A matcher with the user's parameters, for one thread or for several. On failure
+// tagline_error_message() says why.
+tagline_status create_matcher(tagline_matcher** matcher, bool threads);
 
 extern "C" int tagline_add_comm(ompi_communicator_t* comm);
 extern "C" int tagline_del_comm(ompi_communicator_t* comm);

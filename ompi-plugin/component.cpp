@@ -102,16 +102,17 @@ bool version_fits() {
 // The names in pml_tagline_queue and pml_tagline_isa, before any communicator needs them.
 bool matcher_fits() {
   tagline_matcher* matcher = nullptr;
-  if (create_matcher(&matcher) == TAGLINE_OK) {
+  if (create_matcher(&matcher, true) == TAGLINE_OK) {
     tagline_destroy(matcher);
     return true;
   }
   opal_output(0,
               "pml tagline: %s\n"
               "  pml_tagline_queue (or TAGLINE_QUEUE) may be: %s\n"
-              "  pml_tagline_isa (or TAGLINE_ISA) may be: %s",
+              "  pml_tagline_isa (or TAGLINE_ISA) may be: %s\n"
+              "  pml_tagline_threading may be: %s",
               tagline_error_message(), names(tagline_queue_name).c_str(),
-              names(tagline_isa_name).c_str());
+              names(tagline_isa_name).c_str(), names(tagline_threading_name).c_str());
   return false;
 }
 
@@ -223,6 +224,13 @@ extern "C" int tagline_component_register(void) {
   isa_help = "Instruction set of the searches: " + names(tagline_isa_name) +
              " (empty: the best). The environment variable TAGLINE_ISA overrides it";
   add_parameter("isa", isa_help.c_str(), MCA_BASE_VAR_TYPE_STRING, &parameters.isa);
+  static std::string threading_help;
+  threading_help = "How the matching serves several threads under MPI_THREAD_MULTIPLE: " +
+                   names(tagline_threading_name) +
+                   " (empty: the first), for tail, binned and locked with a lock as in tail@mcs: " +
+                   names(tagline_lock_name);
+  add_parameter("threading", threading_help.c_str(), MCA_BASE_VAR_TYPE_STRING,
+                &parameters.threading);
   add_parameter("free_list_num", "Elements that the free lists start with", MCA_BASE_VAR_TYPE_INT,
                 &parameters.free_list_num);
   add_parameter("free_list_max", "Most elements in a free list (-1: no limit)",

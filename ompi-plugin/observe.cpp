@@ -51,9 +51,9 @@ void add_stored_bytes(void* sum, tagline_side side, tagline_envelope, void* cook
 // `bytes`: also what a walk through the messages tells; nothing is counted while they come and go.
 Counts count(CommunicatorState& state, bool bytes) {
   Counts counts;
-  Guard guard(state.lock);
+  Guard guard(state.arrival_lock);
   tagline_get_statistics(state.matcher, &counts.queues);
-  counts.match_nanoseconds = state.match_nanoseconds;
+  counts.match_nanoseconds = state.match_nanoseconds.load(std::memory_order_relaxed);
   if (bytes) tagline_for_each(state.matcher, add_stored_bytes, &counts.unexpected_bytes);
   return counts;
 }
@@ -261,7 +261,7 @@ int tagline_dump(ompi_communicator_t* comm, int /* verbose */) {
   CommunicatorState* state = state_of(comm);
   if (state == nullptr) return OMPI_SUCCESS;
   const Counts counts = count(*state, true);
-  Guard guard(state->lock);
+  Guard guard(state->arrival_lock);
   opal_output(0,
               "pml tagline: rank %d of %s: %llu receives wait, %llu messages wait with %llu bytes "
               "stored, %zu arrived out of order",

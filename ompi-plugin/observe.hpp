@@ -24,7 +24,6 @@ void report_leftovers();
 extern "C" int tagline_dump(ompi_communicator_t* comm, int verbose);
 
 // Adds the time from here to its end to the communicator's, if the user asked for match times.
-// The caller holds the lock.
 class MatchTimer {
  public:
   explicit MatchTimer(CommunicatorState& state)
@@ -35,7 +34,9 @@ class MatchTimer {
   ~MatchTimer() {
     if (state_ != nullptr) [[unlikely]] {
       const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - start_;
-      state_->match_nanoseconds += static_cast<std::uint64_t>(time.count());
+      // relaxed: a number to read, nothing follows from it.
+      state_->match_nanoseconds.fetch_add(static_cast<std::uint64_t>(time.count()),
+                                          std::memory_order_relaxed);
     }
   }
   MatchTimer(const MatchTimer&) = delete;

@@ -16,6 +16,7 @@ struct Parameters {
   int priority = 10;
   const char* queue = nullptr;
   const char* isa = nullptr;
+  const char* threading = nullptr;
   int free_list_num = 4;
   int free_list_max = -1;
   int free_list_inc = 64;

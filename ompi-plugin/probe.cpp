@@ -15,21 +15,19 @@ void fill(ompi_status_public_t* status, const StoredArrival& stored) {
   status->_cancelled = 0;
 }
 
-// The lock is held while the status is filled in: another thread might receive the message.
+void fill_seen(void* status, tagline_side, tagline_envelope, void* message) {
+  fill(static_cast<ompi_status_public_t*>(status), *static_cast<StoredArrival*>(message));
+}
+
+// The status is filled in while the message cannot leave: another thread might receive it.
 tagline_status look(int source, int tag, ompi_communicator_t* comm, ompi_status_public_t* status) {
   CommunicatorState& state = *state_of(comm);
-  void* message = nullptr;
-  Guard guard(state.lock);
-  const tagline_status found =
-      tagline_probe(state.matcher, envelope_of(state, source, tag), &message, nullptr);
-  if (found == TAGLINE_MATCHED) fill(status, *static_cast<StoredArrival*>(message));
-  return found;
+  return tagline_inspect(state.matcher, envelope_of(state, source, tag), fill_seen, status);
 }
 
 tagline_status take(int source, int tag, ompi_communicator_t* comm, StoredArrival** stored) {
   CommunicatorState& state = *state_of(comm);
   void* message = nullptr;
-  Guard guard(state.lock);
   const tagline_status found =
       tagline_claim(state.matcher, envelope_of(state, source, tag), &message, nullptr);
   if (found == TAGLINE_MATCHED) *stored = static_cast<StoredArrival*>(message);

@@ -15,7 +15,6 @@ ReceiveRequest* blocking_request = nullptr;
 void activate(ReceiveRequest& request) {
   request.base.req_base.req_pml_complete = false;
   request.life = 0;
-  request.handle = 0;
   request.ompi().req_complete = REQUEST_PENDING;
   request.ompi().req_state = OMPI_REQUEST_ACTIVE;
   ompi_status_public_t& status = request.ompi().req_status;
@@ -42,10 +41,9 @@ int post(ReceiveRequest& request) {
   void* message = nullptr;
   tagline_status status;
   {
-    Guard guard(state.lock);
     const MatchTimer timer(state);
     status = tagline_post_receive(state.matcher, envelope_of(state, base.req_peer, base.req_tag),
-                                  &request, &message, &request.handle);
+                                  &request, &message, nullptr);
   }
   if (status == TAGLINE_QUEUED) return OMPI_SUCCESS;
   if (status != TAGLINE_MATCHED) {

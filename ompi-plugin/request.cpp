@@ -24,15 +24,13 @@ int cancel_send(ompi_request_t*, int) {
 
 int cancel_receive(ompi_request_t* handle, int) {
   auto* request = reinterpret_cast<ReceiveRequest*>(handle);
-  CommunicatorState& state = *state_of(request->base.req_base.req_comm);
-  {
-    Guard guard(state.lock);
-    // Not queued: a message has matched it, or it is not active. Both go on as if not cancelled.
-    if (request->handle == 0 ||
-        tagline_cancel_handle(state.matcher, state.context_id, request->handle) != TAGLINE_OK) {
-      return OMPI_SUCCESS;
-    }
-    request->handle = 0;
+  const mca_pml_base_request_t& base = request->base.req_base;
+  const CommunicatorState& state = *state_of(base.req_comm);
+  // By what it asked for, which leads to its place in the queue. Not there: a message has matched
+  // it, or it is not active. Both go on as if not cancelled.
+  if (tagline_cancel_receive(state.matcher, envelope_of(state, base.req_peer, base.req_tag),
+                             request) != TAGLINE_OK) {
+    return OMPI_SUCCESS;
   }
   handle->req_status._cancelled = true;
   request->message_bytes = 0;
@@ -62,7 +60,6 @@ void construct_receive(ReceiveRequest* request) {
   request->ompi().req_start = tagline_start;
   request->ompi().req_free = free_request<ReceiveRequest>;
   request->ompi().req_cancel = cancel_receive;
-  request->handle = 0;
   new (&request->pending) Pending;
   new (&request->unpack_lock) std::mutex;
 }

@@ -76,7 +76,6 @@ struct ReceiveRequest {
   alignas(64) Layout layout;  // what the user offers
   std::uint32_t life;
   std::int32_t references;
-  tagline_handle handle;       // while it waits in the matcher
   std::size_t message_bytes;   // what the sender sent
   std::size_t bytes_left;      // not yet received
   std::uint64_t send_request;  // the peer's
