@@ -32,5 +32,7 @@ void add_hotcache(CLI::App& app, Context& context);
 void add_memory(CLI::App& app, Context& context);
 void add_pml(CLI::App& app, Context& context);
 void add_suite(CLI::App& app, Context& context);
+void add_mt_rate(CLI::App& app, Context& context);
+void add_threads(CLI::App& app, Context& context);
 
 }  // namespace bench

@@ -54,6 +54,8 @@ int main(int argc, char** argv) {
   bench::add_memory(app, context);
   bench::add_pml(app, context);
   bench::add_suite(app, context);
+  bench::add_threads(app, context);
+  bench::add_mt_rate(app, context);
   const auto list = [&app](std::FILE* to) {
     std::fputs("Known benchmarks:\n", to);
     for (const CLI::App* known : app.get_subcommands({})) {

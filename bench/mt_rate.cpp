@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Messages per second between two ranks with several threads each, MPI_THREAD_MULTIPLE;
+// any MPI library. Thread t of rank 0 sends 1-byte messages to thread t of rank 1: a window
+// at a time, once its receives are posted behind `depth` others that stay. All threads use
+// one communicator and tags of their own, or each a communicator of its own.
+//
+// Every byte received is compared with the one that was sent. Rank 0 prints one JSON object
+// per point on stdout.
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr int kWindow = 64;
+constexpr int kReadyTag = 1;
+constexpr int kMessageTag = 1000;  // + thread
+constexpr int kAheadTag = 100000;  // + thread * kMostAhead + index
+constexpr int kMostAhead = 10000;
+
+[[noreturn]] void fail(const std::string& message) {
+  std::fprintf(stderr, "mt_rate: %s\n", message.c_str());
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort();
+}
+
+std::uint8_t content(int thread, int index) {
+  return static_cast<std::uint8_t>(thread * 31 + index * 7 + 1);
+}
+
+// The windows of one thread.
+void exchange(int rank, int thread, MPI_Comm comm, int windows) {
+  const int peer = 1 - rank;
+  const int tag = kMessageTag + thread;
+  std::uint8_t bytes[kWindow];
+  MPI_Request requests[kWindow];
+  for (int w = 0; w < windows; ++w) {
+    if (rank == 0) {
+      MPI_Recv(nullptr, 0, MPI_BYTE, peer, kReadyTag + thread, comm, MPI_STATUS_IGNORE);
+      for (int i = 0; i < kWindow; ++i) {
+        bytes[i] = content(thread, i);
+        MPI_Isend(&bytes[i], 1, MPI_BYTE, peer, tag, comm, &requests[i]);
+      }
+      MPI_Waitall(kWindow, requests, MPI_STATUSES_IGNORE);
+    } else {
+      for (int i = 0; i < kWindow; ++i) {
+        MPI_Irecv(&bytes[i], 1, MPI_BYTE, peer, tag, comm, &requests[i]);
+      }
+      MPI_Send(nullptr, 0, MPI_BYTE, peer, kReadyTag + thread, comm);
+      MPI_Waitall(kWindow, requests, MPI_STATUSES_IGNORE);
+      for (int i = 0; i < kWindow; ++i) {
+        if (bytes[i] != content(thread, i)) fail("wrong data: messages out of order or damaged");
+      }
+    }
+  }
+}
+
+double run(int rank, const std::vector<MPI_Comm>& comms, int windows) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<std::thread> threads;
+  for (std::size_t t = 1; t < comms.size(); ++t) {
+    threads.emplace_back([&, t] { exchange(rank, static_cast<int>(t), comms[t], windows); });
+  }
+  exchange(rank, 0, comms[0], windows);
+  for (std::thread& thread : threads) thread.join();
+  MPI_Barrier(MPI_COMM_WORLD);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double rate(int rank, const std::vector<MPI_Comm>& comms, int depth, double ms) {
+  const int threads = static_cast<int>(comms.size());
+  // The receives ahead: as many for each thread, on its communicator.
+  std::vector<std::uint8_t> ahead(static_cast<std::size_t>(depth));
+  std::vector<MPI_Request> requests(ahead.size(), MPI_REQUEST_NULL);
+  const auto place = [&](int i) { return comms[static_cast<std::size_t>(i % threads)]; };
+  if (rank == 1) {
+    for (int i = 0; i < depth; ++i) {
+      MPI_Irecv(&ahead[static_cast<std::size_t>(i)], 1, MPI_BYTE, 0, kAheadTag + i, place(i),
+                &requests[static_cast<std::size_t>(i)]);
+    }
+  }
+  run(rank, comms, 2);
+  const double trial = run(rank, comms, 4) / 4;
+  int windows = std::clamp(static_cast<int>(ms * 1e-3 / trial), 2, 100000);
+  MPI_Bcast(&windows, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  const double seconds = run(rank, comms, windows);
+  if (rank == 0) {
+    for (int i = 0; i < depth; ++i) {
+      const std::uint8_t byte = content(0, i);
+      MPI_Send(&byte, 1, MPI_BYTE, 1, kAheadTag + i, place(i));
+    }
+  } else {
+    MPI_Waitall(depth, requests.data(), MPI_STATUSES_IGNORE);
+  }
+  return static_cast<double>(windows) * kWindow * threads / seconds;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  if (provided < MPI_THREAD_MULTIPLE) fail("MPI_THREAD_MULTIPLE is not provided");
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size != 2) fail("needs exactly 2 ranks, has " + std::to_string(size));
+  CLI::App app{"Messages per second of several threads"};
+  std::vector<int> thread_counts{1, 2, 4};
+  std::vector<int> depths{0, 64, 1024};
+  std::vector<std::string> communicators{"one", "own"};
+  double ms = 40;
+  app.add_option("--threads", thread_counts, "threads of each rank")->delimiter(',');
+  app.add_option("--depths", depths, "receives ahead of the matches")
+      ->delimiter(',')
+      ->check(CLI::Range(0, kMostAhead));
+  app.add_option("--communicators", communicators, "one, own: each thread its own")->delimiter(',');
+  app.add_option("--ms", ms, "length of a measurement");
+  CLI11_PARSE(app, argc, argv);
+
+  for (const int threads : thread_counts) {
+    for (const std::string& which : communicators) {
+      if (threads == 1 && which != communicators.front()) continue;
+      std::vector<MPI_Comm> comms(static_cast<std::size_t>(threads));
+      MPI_Comm shared;
+      MPI_Comm_dup(MPI_COMM_WORLD, &shared);
+      for (MPI_Comm& comm : comms) {
+        comm = shared;
+        if (which == "own") MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+      }
+      for (const int depth : depths) {
+        const double messages = rate(rank, comms, depth, ms);
+        if (rank != 0) continue;
+        std::printf(R"({"threads":%d,"communicators":"%s","depth":%d,"messages_per_second":%.0f})"
+                    "\n",
+                    threads, which.c_str(), depth, messages);
+        std::fflush(stdout);
+      }
+      if (which == "own") {
+        for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+      }
+      MPI_Comm_free(&shared);
+    }
+  }
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Runs mt_rate.cpp under ob1 and under tagline, turn by turn, and reports. Ratios are taken
+// within a turn.
+#include <cstdio>
+#include <map>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "benchmarks.hpp"
+#include "mpirun.hpp"
+#include "report.hpp"
+
+namespace bench {
+namespace {
+
+struct Settings {
+  int rounds = 0;
+  std::vector<std::string> threadings{"sharded"};
+  std::string threads = "1,2,4";
+  std::string depths = "0,16,64,256,1024";
+};
+
+struct Key {
+  int threads;
+  std::string communicators;
+  int depth;
+  auto operator<=>(const Key&) const = default;
+};
+
+struct Runner {
+  Configuration configuration;
+  std::string threading;                     // of tagline
+  std::map<Key, std::vector<double>> rates;  // by turn
+};
+
+int run_mt_rate(const Context& context, const Settings& settings) {
+  const int rounds = settings.rounds > 0 ? settings.rounds : context.quick ? 3 : 9;
+  std::vector<Runner> runners{{ob1("vader"), "", {}}};
+  for (const std::string& threading : settings.threadings) {
+    Configuration ours = tagline(context.components, "vader");
+    ours.name = "tagline " + threading;
+    for (const char* word : {"--mca", "pml_tagline_threading"}) ours.arguments.emplace_back(word);
+    ours.arguments.push_back(threading);
+    runners.push_back({ours, threading, {}});
+  }
+  watch_for_interrupts();
+  for (int round = 0; round < rounds; ++round) {
+    for (Runner& runner : runners) {
+      progress("round " + std::to_string(round + 1) + "/" + std::to_string(rounds) + ", " +
+               runner.configuration.name);
+      std::vector<std::string> command = mpirun_command(runner.configuration, 2);
+      // More threads than cores: who waits lets the others work.
+      for (const char* word :
+           {"--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"}) {
+        command.emplace_back(word);
+      }
+      for (const std::string& word :
+           {(context.programs / "mt_rate").string(), std::string("--threads"), settings.threads,
+            std::string("--depths"), settings.depths, std::string("--ms"),
+            std::string(context.quick ? "20" : "40")}) {
+        command.push_back(word);
+      }
+      const JobResult job =
+          run_job(command, std::chrono::seconds(120), [&](const std::string& line) {
+            const Record point = Record::parse(line, nullptr, false);
+            if (!point.is_object() || !point.contains("messages_per_second")) return;
+            runner.rates[{point["threads"], point["communicators"], point["depth"]}].push_back(
+                point["messages_per_second"]);
+          });
+      if (!job.ok) {
+        end_progress();
+        std::fprintf(stderr, "bench: %s: %s\n", runner.configuration.name.c_str(),
+                     job.reason.c_str());
+        return interrupted() ? 130 : 1;
+      }
+    }
+  }
+  end_progress();
+
+  const auto ratio = [&](const Runner& runner, const Key& key) {
+    const std::vector<double>& base = runners[0].rates.at(key);
+    const std::vector<double>& ours = runner.rates.at(key);
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < std::min(base.size(), ours.size()); ++i) {
+      ratios.push_back(ours[i] / base[i]);
+    }
+    return spread_of(ratios);
+  };
+  Table table("Messages per second, two ranks, 1 byte, behind so many posted receives");
+  std::vector<std::string> header{"threads", "communicators", "depth"};
+  for (const Runner& runner : runners) header.push_back(runner.configuration.name + " M/s");
+  for (std::size_t i = 1; i < runners.size(); ++i) {
+    header.push_back(runners[i].configuration.name + " / ob1");
+  }
+  table.header(header);
+  std::vector<Record> records;
+  std::map<std::pair<int, std::string>, Panel> panels;
+  const Record common = environment("mt-rate", context.commit);
+  for (const auto& [key, base] : runners[0].rates) {
+    std::vector<std::string> row{std::to_string(key.threads), key.communicators,
+                                 std::to_string(key.depth)};
+    Panel& panel = panels[{key.threads, key.communicators}];
+    panel.title = std::to_string(key.threads) + " threads, " +
+                  (key.communicators == "one" ? "one communicator" : "a communicator each");
+    panel.series.resize(runners.size());
+    for (std::size_t i = 0; i < runners.size(); ++i) {
+      const Runner& runner = runners[i];
+      const Spread rate = spread_of(runner.rates.at(key));
+      row.push_back(
+          spread_cell({rate.median / 1e6, rate.low / 1e6, rate.high / 1e6, rate.samples}, "%.2f"));
+      panel.series[i].name = runner.configuration.name;
+      panel.series[i].points.push_back(
+          {static_cast<double>(key.depth), rate.median, rate.low, rate.high});
+      Record record = common;
+      record["pml"] = i == 0 ? "ob1" : "tagline";
+      record["threading"] = runner.threading;
+      record["ranks"] = 2;
+      record["threads"] = key.threads;
+      record["cores"] = std::thread::hardware_concurrency();
+      record["communicators"] = key.communicators == "one" ? "one" : "one per thread";
+      record["depth_entries"] = key.depth;
+      record["message_bytes"] = 1;
+      record["rounds"] = rate.samples;
+      set_spread(record, "messages_per_second", rate);
+      if (i > 0) set_spread(record, "ratio_to_ob1", ratio(runner, key));
+      records.push_back(std::move(record));
+    }
+    for (std::size_t i = 1; i < runners.size(); ++i) {
+      row.push_back(spread_cell(ratio(runners[i], key), "%.2f") + "x");
+    }
+    table.row(row);
+  }
+  std::printf("%s\n", table.text().c_str());
+  write_records(context.output, "mt-rate", records);
+  Plot plot{"Messages per second, MPI_THREAD_MULTIPLE",
+            "posted receives ahead",
+            "messages per second",
+            3,
+            {}};
+  for (auto& [key, panel] : panels) plot.panels.push_back(std::move(panel));
+  const bool plotted = write_plot(context.output / "mt-rate.svg", plot);
+  std::printf("%zu records in %s/mt-rate.json and mt-rate.csv, plot in mt-rate.svg\n",
+              records.size(), context.output.c_str());
+  return plotted ? 0 : 1;
+}
+
+}  // namespace
+
+void add_mt_rate(CLI::App& app, Context& context) {
+  static Settings settings;
+  CLI::App* const command =
+      app.add_subcommand("mt-rate", "message rate of several threads per rank: ob1 and tagline");
+  command->footer("Every benchmark takes --quick and --output too: ./run bench --help");
+  command->add_option("--rounds", settings.rounds, "jobs per configuration")
+      ->check(CLI::Range(1, 1000));
+  command->add_option("--threading", settings.threadings, "values of pml_tagline_threading")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--threads", settings.threads, "threads of each rank")->capture_default_str();
+  command->add_option("--depths", settings.depths, "receives ahead")->capture_default_str();
+  command->callback([&context] { context.exit_code = run_mt_rate(context, settings); });
+}
+
+}  // namespace bench

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Matches per second of several threads on one matcher, no MPI: the prototype benchmark of
+// M. Dosanjh, 2017, chapter 6.4.1. Both queues hold entries that nobody matches; each thread
+// alternates posting a receive and delivering the message for it, with tags of its own.
+// With --first arrive the message comes before the receive.
+//
+// Prints one JSON object per point on stdout. A point is
+//   MATCHER,THREADS,LENGTH,UMQ_LENGTH,WILDCARD_PERCENT,KEYS,FIRST
+// and points come from the command line, so that what is compared runs in turns, in one
+// process: --turns of --ms each for every point, the best turn counts.
+#include <sched.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "match/tagline.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Point {
+  std::string text;
+  std::string matcher;
+  int threads = 1;
+  int length = 0;      // posted receives that wait
+  int umq_length = 0;  // messages that wait
+  int wildcard_percent = 0;
+  int keys = 1;  // of each thread; 0: all threads share one
+  bool arrive_first = false;
+};
+
+struct alignas(64) Thread {
+  std::uint64_t matches = 0;
+  std::thread thread;
+};
+
+struct alignas(64) Signal {
+  std::atomic<bool> on{false};
+};
+
+constexpr std::int32_t kAhead = 1000000;  // tags of the entries that wait
+constexpr std::int32_t kSource = 1;
+
+[[noreturn]] void fail(const std::string& text) {
+  std::fprintf(stderr, "threads: %s\n", text.c_str());
+  std::exit(1);
+}
+
+Point parse(const std::string& text) {
+  Point point;
+  std::vector<std::string> fields;
+  std::istringstream stream(text);
+  for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
+  if (fields.size() != 7) fail("a point has 7 fields: " + text);
+  point.text = text;
+  point.matcher = fields[0];
+  int* const numbers[] = {&point.threads, &point.length, &point.umq_length, &point.wildcard_percent,
+                          &point.keys};
+  for (std::size_t i = 0; i < std::size(numbers); ++i) *numbers[i] = std::stoi(fields[i + 1]);
+  point.arrive_first = fields[6] == "arrive";
+  return point;
+}
+
+// Alternates until it is told to stop.
+void work(tagline_matcher* matcher, const Point& point, int number, const Signal& go,
+          const Signal& stop, Thread& self) {
+  while (!go.on.load(std::memory_order_acquire)) sched_yield();
+  std::uint64_t matches = 0;
+  // A wildcard at equal distances, in each thread at another time.
+  int wild = number * 37 % 100;
+  while (!stop.on.load(std::memory_order_relaxed)) {
+    for (int i = 0; i < 16; ++i, ++matches) {
+      const int key =
+          point.keys == 0 ? 0 : number * point.keys + static_cast<int>(matches) % point.keys;
+      const tagline_envelope message = {0, kSource, key};
+      tagline_envelope receive = message;
+      if ((wild += point.wildcard_percent) >= 100) {
+        wild -= 100;
+        receive.source = TAGLINE_ANY_SOURCE;
+      }
+      void* out = nullptr;
+      if (point.arrive_first) {
+        tagline_arrive(matcher, message, &self, &out);
+        tagline_post_receive(matcher, receive, &self, &out, nullptr);
+      } else {
+        tagline_post_receive(matcher, receive, &self, &out, nullptr);
+        tagline_arrive(matcher, message, &self, &out);
+      }
+    }
+  }
+  self.matches = matches;
+}
+
+// Matches per second.
+double measure(const Point& point, double ms) {
+  tagline_options options = TAGLINE_OPTIONS_DEFAULT;
+  options.queue = point.matcher.c_str();
+  tagline_matcher* matcher = nullptr;
+  if (tagline_create(&options, &matcher) != TAGLINE_OK) fail(tagline_error_message());
+  void* out = nullptr;
+  for (int i = 0; i < point.length; ++i) {
+    tagline_post_receive(matcher, {0, kSource, kAhead + i}, nullptr, &out, nullptr);
+  }
+  for (int i = 0; i < point.umq_length; ++i) {
+    tagline_arrive(matcher, {0, kSource, 2 * kAhead + i}, nullptr, &out);
+  }
+  Signal go, stop;
+  std::vector<Thread> threads(static_cast<std::size_t>(point.threads));
+  for (int t = 0; t < point.threads; ++t) {
+    Thread& thread = threads[static_cast<std::size_t>(t)];
+    thread.thread = std::thread([&, t] { work(matcher, point, t, go, stop, thread); });
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto begin = Clock::now();
+  go.on.store(true, std::memory_order_release);
+  std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
+  stop.on.store(true, std::memory_order_relaxed);
+  std::uint64_t matches = 0;
+  for (Thread& thread : threads) {
+    thread.thread.join();
+    matches += thread.matches;
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+
+  tagline_statistics all;
+  tagline_get_statistics(matcher, &all);
+  if (all.posted.length != static_cast<std::uint64_t>(point.length) ||
+      all.unexpected.length != static_cast<std::uint64_t>(point.umq_length) ||
+      all.posted.matches + all.unexpected.matches != matches) {
+    fail("lost or invented a match: " + point.text);
+  }
+  tagline_destroy(matcher);
+  return static_cast<double>(matches) / seconds;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Matches per second of several threads on one matcher"};
+  std::vector<std::string> texts;
+  double ms = 4;
+  int turns = 3;
+  app.add_option("points", texts, "points to measure")->required();
+  app.add_option("--ms", ms, "length of a turn");
+  app.add_option("--turns", turns, "of each point")->check(CLI::Range(1, 1000));
+  CLI11_PARSE(app, argc, argv);
+
+  std::vector<Point> points;
+  for (const std::string& text : texts) points.push_back(parse(text));
+  std::vector<double> best(points.size(), 0);
+  for (int turn = 0; turn < turns; ++turn) {
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      best[i] = std::max(best[i], measure(points[i], ms));
+    }
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    std::printf("{\"point\":\"%s\",\"matches_per_second\":%.0f}\n", points[i].text.c_str(),
+                best[i]);
+  }
+  return 0;
+}

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Runs threads.cpp in several processes and reports: the prototype figures of M. Dosanjh,
+// 2017 (6.2 to 6.6), every matcher against the single lock, with the same lock and with the
+// best one, and how far shards scale. Ratios are taken within a process.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <thread>
+
+#include "benchmarks.hpp"
+#include "mpirun.hpp"
+#include "report.hpp"
+
+namespace bench {
+namespace {
+
+struct Point {
+  std::string threading;  // empty: none, for one thread
+  std::string lock;
+  std::string structure;
+  int threads;
+  int length;
+  int umq_length;
+  int wildcard_percent = 0;
+  int keys = 1;  // of each thread; 0: one for all
+  bool arrive_first = false;
+  auto operator<=>(const Point&) const = default;
+
+  std::string matcher() const {
+    return threading + (lock.empty() ? "" : "@" + lock) + (threading.empty() ? "" : ":") +
+           structure;
+  }
+  std::string text() const {
+    std::string text = matcher();
+    for (const int number : {threads, length, umq_length, wildcard_percent, keys}) {
+      text += "," + std::to_string(number);
+    }
+    return text + (arrive_first ? ",arrive" : ",post");
+  }
+  Point with(const std::string& its_threading, const std::string& its_lock,
+             const std::string& its_structure) const {
+    Point point = *this;
+    point.threading = its_threading;
+    point.lock = its_lock;
+    point.structure = its_structure;
+    return point;
+  }
+};
+
+constexpr const char* kLocks[] = {"mcs", "spin", "ticket", "mutex"};
+
+// By process; in the order of the processes.
+using Rates = std::map<Point, std::vector<double>>;
+
+std::vector<Point> make_points(bool quick, const std::vector<int>& lengths) {
+  std::vector<Point> points;
+  const auto lists = [&](int threads, int length, int umq_length, int wildcards, bool all_locks) {
+    for (const char* lock : kLocks) {
+      if (!all_locks && lock != kLocks[0] && lock != kLocks[1]) continue;
+      points.push_back({"locked", lock, "linear", threads, length, umq_length, wildcards});
+      points.push_back({"tail", lock, "linear", threads, length, umq_length, wildcards});
+      if (threads <= 2 && (lock == kLocks[0] || lock == kLocks[1])) {
+        points.push_back({"binned", lock, "linear", threads, length, umq_length, wildcards});
+      }
+    }
+  };
+  const auto adaptive = [&](Point at) {
+    for (const char* lock : {"mcs", "spin"}) points.push_back(at.with("locked", lock, "adaptive"));
+    points.push_back(at.with("tail", "spin", "adaptive"));
+    points.push_back(at.with("sharded", "", "adaptive"));
+  };
+  for (const int length : lengths) {
+    lists(2, length, length, 0, true);  // figure 6.2, 6.3
+    lists(2, length, 0, 0, false);      // figure 6.6
+    adaptive({"", "", "", 2, length, length});
+  }
+  for (const int length : {1, 32, 1024}) {
+    for (const int wildcards : {1, 100}) {
+      lists(2, length, length, wildcards, false);
+      adaptive({"", "", "", 2, length, length, wildcards});
+    }
+    // Figures 6.4, 6.5 and beyond, where there are cores for them or not.
+    if (quick) continue;
+    for (const int threads : {4, 8, 16}) {
+      lists(threads, length, length, 0, false);
+      adaptive({"", "", "", threads, length, length});
+    }
+  }
+  // Shards: one thread and two.
+  for (const Point& at : std::vector<Point>{{"", "", "", 1, 0, 0, 0, 1, false},
+                                            {"", "", "", 1, 0, 0, 0, 8, false},
+                                            {"", "", "", 1, 0, 0, 0, 0, false},
+                                            {"", "", "", 1, 0, 0, 1, 8, false},
+                                            {"", "", "", 1, 0, 0, 0, 8, true},
+                                            {"", "", "", 1, 1024, 1024, 0, 8, false}}) {
+    points.push_back(at.with("", "", "adaptive"));
+    for (const int threads : {1, 2}) {
+      Point point = at;
+      point.threads = threads;
+      points.push_back(point.with("locked", "spin", "adaptive"));
+      points.push_back(point.with("sharded", "", "adaptive"));
+    }
+  }
+  std::sort(points.begin(), points.end());
+  points.erase(std::unique(points.begin(), points.end()), points.end());
+  return points;
+}
+
+std::optional<Spread> ratio(const Rates& rates, const Point& ours, const Point& base) {
+  const auto a = rates.find(ours);
+  const auto b = rates.find(base);
+  if (a == rates.end() || b == rates.end()) return std::nullopt;
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < std::min(a->second.size(), b->second.size()); ++i) {
+    ratios.push_back(a->second[i] / b->second[i]);
+  }
+  return ratios.empty() ? std::nullopt : std::optional(spread_of(ratios));
+}
+
+// The single lock around the structure, with the lock that is fastest there.
+Point best_lock(const Rates& rates, const Point& point, const std::string& structure) {
+  Point best = point.with("locked", "spin", structure);
+  double most = 0;
+  for (const char* lock : kLocks) {
+    const Point candidate = point.with("locked", lock, structure);
+    const auto found = rates.find(candidate);
+    if (found == rates.end() || spread_of(found->second).median <= most) continue;
+    most = spread_of(found->second).median;
+    best = candidate;
+  }
+  return best;
+}
+
+std::vector<Record> make_records(const Rates& rates, const Record& common) {
+  std::vector<Record> records;
+  for (const auto& [point, samples] : rates) {
+    Record record = common;
+    record["matcher"] = point.threading.empty() ? "unlocked" : point.threading;
+    record["lock"] = point.threading.empty() ? "none" : point.lock.empty() ? "spin" : point.lock;
+    record["structure"] = point.structure;
+    record["threads"] = point.threads;
+    record["length"] = point.length;
+    record["umq_length"] = point.umq_length;
+    record["wildcard_percent"] = point.wildcard_percent;
+    record["keys_per_thread"] = point.keys;
+    record["first"] = point.arrive_first ? "arrival" : "receive";
+    record["cores"] = std::thread::hardware_concurrency();
+    record["processes"] = samples.size();
+    const Spread all = spread_of(samples);
+    record["matches_per_second"] = all.median;
+    set_spread(record, "matches_per_second", all);
+    const auto set_ratio = [&](const char* name, const Point& base) {
+      if (base == point) return;
+      if (const auto found = ratio(rates, point, base)) {
+        record[name] = found->median;
+        set_spread(record, name, *found);
+      }
+    };
+    const std::string lock = point.lock.empty() ? "spin" : point.lock;
+    if (!point.threading.empty()) {
+      set_ratio("ratio_to_single_lock", point.with("locked", lock, point.structure));
+      set_ratio("ratio_to_best_lock", best_lock(rates, point, point.structure));
+      set_ratio("ratio_to_mcs_list", point.with("locked", "mcs", "linear"));
+      Point alone = point;
+      alone.threads = 1;
+      set_ratio("ratio_to_one_thread", alone);
+      if (point.threads == 1) set_ratio("ratio_to_unlocked", point.with("", "", point.structure));
+    }
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+std::string cell(const std::optional<Spread>& spread) {
+  return spread ? spread_cell(*spread, "%.2f") + "x" : "-";
+}
+
+std::string rate_cell(const Rates& rates, const Point& point) {
+  const auto found = rates.find(point);
+  if (found == rates.end()) return "-";
+  return format("%.2f", spread_of(found->second).median / 1e6);
+}
+
+void print_tables(const Rates& rates, const std::vector<int>& lengths) {
+  const auto lists = [&](const char* title, bool umq, int wildcards,
+                         const std::vector<int>& its_lengths) {
+    Table table(title);
+    table.header({"length", "mcs M/s", "spin M/s", "tail mcs / mcs", "tail spin / spin",
+                  "tail best / best", "tail spin / mcs", "binned mcs / mcs"});
+    for (const int length : its_lengths) {
+      const Point at{"", "", "", 2, length, umq ? length : 0, wildcards};
+      const auto of = [&](const char* threading, const char* lock) {
+        return at.with(threading, lock, "linear");
+      };
+      const Point best = best_lock(rates, at, "linear");
+      std::optional<Spread> best_tail;
+      for (const char* lock : kLocks) {
+        const auto tail = ratio(rates, of("tail", lock), best);
+        if (tail && (!best_tail || tail->median > best_tail->median)) best_tail = tail;
+      }
+      table.row({std::to_string(length), rate_cell(rates, of("locked", "mcs")),
+                 rate_cell(rates, of("locked", "spin")),
+                 cell(ratio(rates, of("tail", "mcs"), of("locked", "mcs"))),
+                 cell(ratio(rates, of("tail", "spin"), of("locked", "spin"))), cell(best_tail),
+                 cell(ratio(rates, of("tail", "spin"), of("locked", "mcs"))),
+                 cell(ratio(rates, of("binned", "mcs"), of("locked", "mcs")))});
+    }
+    std::printf("%s\n", table.text().c_str());
+  };
+  lists("Lists, 2 threads, both queues filled: matches per second of a single lock, and ratios",
+        true, 0, lengths);
+  lists("Lists, 2 threads, no unexpected messages", false, 0, lengths);
+  lists("Lists, 2 threads, ANY_SOURCE receives", true, 100, {1, 32, 1024});
+
+  Table table("What a user gets: adaptive queues, 2 threads");
+  table.header({"length", "wildcards %", "sharded M/s", "/ list, mcs", "/ adaptive, spin",
+                "tail / adaptive, spin"});
+  for (const int wildcards : {0, 1, 100}) {
+    for (const int length : lengths) {
+      const Point at{"sharded", "", "adaptive", 2, length, length, wildcards};
+      if (!rates.contains(at)) continue;
+      const Point spin = at.with("locked", "spin", "adaptive");
+      table.row({std::to_string(length), std::to_string(wildcards), rate_cell(rates, at),
+                 cell(ratio(rates, at, at.with("locked", "mcs", "linear"))),
+                 cell(ratio(rates, at, spin)),
+                 cell(ratio(rates, at.with("tail", "spin", "adaptive"), spin))});
+    }
+  }
+  std::printf("%s\n", table.text().c_str());
+
+  Table shards("Shards, adaptive queues");
+  shards.header({"length", "keys a thread", "wildcards %", "first", "1 thread M/s",
+                 "1 thread / unlocked", "2 threads / 1", "2 threads / single lock"});
+  for (const auto& [one, samples] : rates) {
+    if (one.threading != "sharded" || one.threads != 1) continue;
+    Point two = one;
+    two.threads = 2;
+    shards.row({std::to_string(one.length), one.keys == 0 ? "all one" : std::to_string(one.keys),
+                std::to_string(one.wildcard_percent), one.arrive_first ? "arrival" : "receive",
+                rate_cell(rates, one), cell(ratio(rates, one, one.with("", "", "adaptive"))),
+                cell(ratio(rates, two, one)),
+                cell(ratio(rates, two, two.with("locked", "spin", "adaptive")))});
+  }
+  std::printf("%s\n", shards.text().c_str());
+}
+
+Plot make_plot(const Rates& rates) {
+  Plot plot{"Matches per second of several threads",
+            "entries in the queues",
+            "matches per second",
+            3,
+            {}};
+  const auto add = [&](const std::string& title, int threads, bool umq) {
+    Panel panel{title, {}};
+    for (const char* matcher : {"locked@mcs:linear", "tail@mcs:linear", "binned@mcs:linear",
+                                "locked@spin:linear", "tail@spin:linear", "sharded:adaptive"}) {
+      Series series{matcher, {}};
+      for (const auto& [point, samples] : rates) {
+        if (point.matcher() != matcher || point.threads != threads || point.length == 0 ||
+            point.umq_length != (umq ? point.length : 0) || point.wildcard_percent != 0 ||
+            point.keys != 1 || point.arrive_first) {
+          continue;
+        }
+        const Spread all = spread_of(samples);
+        series.points.push_back({static_cast<double>(point.length), all.median, all.low, all.high});
+      }
+      std::sort(series.points.begin(), series.points.end(),
+                [](const auto& a, const auto& b) { return a.x < b.x; });
+      if (!series.points.empty()) panel.series.push_back(std::move(series));
+    }
+    if (!panel.series.empty()) plot.panels.push_back(std::move(panel));
+  };
+  add("2 threads (figures 6.2, 6.3)", 2, true);
+  add("2 threads, no unexpected (6.6)", 2, false);
+  add("4 threads (6.4)", 4, true);
+  add("8 threads (6.5)", 8, true);
+  add("16 threads", 16, true);
+  return plot;
+}
+
+int run_threads(const Context& context, int processes) {
+  if (processes == 0) processes = context.quick ? 3 : 10;
+  const std::vector<int> lengths =
+      context.quick ? std::vector<int>{1, 8, 32, 128, 1024}
+                    : std::vector<int>{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
+  std::map<std::string, Point> by_text;
+  std::vector<std::string> command{(context.programs / "threads").string(), "--ms",
+                                   context.quick ? "3" : "4", "--turns", context.quick ? "2" : "3"};
+  for (const Point& point : make_points(context.quick, lengths)) {
+    by_text[point.text()] = point;
+    command.push_back(point.text());
+  }
+  watch_for_interrupts();
+  Rates rates;
+  for (int i = 0; i < processes; ++i) {
+    progress("process " + std::to_string(i + 1) + "/" + std::to_string(processes));
+    const JobResult job = run_job(command, std::chrono::seconds(120), [&](const std::string& line) {
+      const Record record = Record::parse(line);
+      rates[by_text.at(record["point"])].push_back(record["matches_per_second"]);
+    });
+    if (!job.ok) {
+      end_progress();
+      std::fprintf(stderr, "bench: threads: %s\n", job.reason.c_str());
+      return interrupted() ? 130 : 1;
+    }
+  }
+  end_progress();
+  print_tables(rates, lengths);
+  if (std::thread::hardware_concurrency() < 16) {
+    std::printf("More threads than the %u cores here are in the records; their rates say little.\n",
+                std::thread::hardware_concurrency());
+  }
+  const std::vector<Record> records = make_records(rates, environment("threads", context.commit));
+  write_records(context.output, "threads", records);
+  const bool plotted = write_plot(context.output / "threads.svg", make_plot(rates));
+  std::printf("%zu records in %s/threads.json and threads.csv, plot in threads.svg\n",
+              records.size(), context.output.c_str());
+  return plotted ? 0 : 1;
+}
+
+}  // namespace
+
+void add_threads(CLI::App& app, Context& context) {
+  static int processes = 0;
+  CLI::App* const command = app.add_subcommand(
+      "threads", "several threads on one matcher: single lock, tail queues, shards");
+  command->footer("Every benchmark takes --quick and --output too: ./run bench --help");
+  command->add_option("--processes", processes, "runs, of which the median counts")
+      ->check(CLI::Range(1, 1000));
+  command->callback([&context] { context.exit_code = run_threads(context, processes); });
+}
+
+}  // namespace bench
