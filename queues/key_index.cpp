@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <vector>
 
 namespace tagline {
 
@@ -12,6 +13,9 @@ namespace {
 // first receive of a new class among a million messages takes milliseconds.
 constexpr std::size_t kLeastPass = 64;
 constexpr std::size_t kMostPass = std::size_t{1} << 16;
+
+// Entries that are sorted into a log at once.
+constexpr std::size_t kMostUnlogged = 4096;
 
 }  // namespace
 
@@ -25,7 +29,7 @@ KeyIndex::KeyIndex(QueueResources& resources, QueueSide side) noexcept
 
 KeyIndex::~KeyIndex() { forget_log(); }
 
-void KeyIndex::forget_log() noexcept {
+void KeyIndex::forget_log() const noexcept {
   for (int c = 1; c < kClasses; ++c) drop_view(c);
   if (resources_->pool.is_doomed()) return;
   passed_.clear(resources_->pool);
@@ -45,8 +49,18 @@ bool KeyIndex::push(const QueueEntry& entry) noexcept {
   const int key_class = class_of(entry.key);
   KeyTable& table = tables_[key_class];
   const IndexItem item = {reinterpret_cast<std::uint64_t>(entry.cookie), entry.sequence};
+  if (side_ == QueueSide::unexpected) {
+    if (size_ == 0) {
+      if (!wild_search_ && logged_ <= kMostUnlogged) {
+        if (logging_) forget_log();
+        logging_ = false;
+      }
+      wild_search_ = false;
+    } else if (size_ == kMostUnlogged && wildcards_ && !logging_) {
+      start_log();
+    }
+  }
   if (!table.reserve()) return false;
-  if (size_ == 0) logging_ = wildcards_;
   if (side_ == QueueSide::unexpected && logging_) {
     // The table and the log may each want a node, and reserve() saw to one.
     table.push(entry.key.bits, item);
@@ -83,6 +97,28 @@ void KeyIndex::find_wild_entry(const MatchKey& key, Hit& best,
   }
 }
 
+// Lists what is there. False: no memory, and nothing is logged.
+bool KeyIndex::start_log() const noexcept try {
+  std::vector<IndexItem> items;
+  items.reserve(size_);
+  for_each([&](const QueueEntry& entry) { items.push_back({entry.key.bits, entry.sequence}); });
+  std::sort(items.begin(), items.end(),
+            [](const IndexItem& a, const IndexItem& b) { return older(a.sequence, b.sequence); });
+  NodePool& pool = resources_->pool;
+  for (const IndexItem& item : items) {
+    if (!pool.has_node() && !pool.grow()) {
+      forget_log();
+      return false;
+    }
+    log_.push(pool, item);
+    ++logged_;
+  }
+  logging_ = true;
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
 KeyIndex::Hit KeyIndex::find_by_walk(const MatchKey& key, std::uint64_t& depth) const noexcept {
   bool found = false;
   QueueEntry oldest;
@@ -96,7 +132,11 @@ KeyIndex::Hit KeyIndex::find_by_walk(const MatchKey& key, std::uint64_t& depth) 
 }
 
 KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) const noexcept {
-  if (!logging_) return find_by_walk(key, depth);
+  wild_search_ = true;
+  if (!logging_) {
+    const bool may_log = wildcards_ && size_ <= kMostUnlogged && side_ == QueueSide::unexpected;
+    if (!may_log || !start_log()) return find_by_walk(key, depth);
+  }
   const int key_class = class_of(key);
   View*& view = views_[key_class];
   if (view != nullptr && view->fed) {

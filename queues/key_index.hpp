@@ -29,7 +29,9 @@ namespace tagline {
 // An entry that leaves by another way stays in the views until it comes to their
 // front and is found gone; a view or log of mostly such items is rebuilt.
 //
-// Views are filled from a log, the messages in the order they arrived. A pass
+// Views are filled from a log, the messages in the order they arrived. A short
+// queue keeps none: the first search with a wildcard writes it, and from then on
+// it is kept until a queue was filled and emptied without such a search. A pass
 // takes items off its front, drops those that are gone, and puts the others
 // behind what it has passed and into the views that want them:
 //
@@ -38,8 +40,8 @@ namespace tagline {
 // A search that finds nothing in its (possibly unfinished) view walks the rest
 // of the log, and then pays for a stretch of the pass in proportion.
 //
-// Where no wildcards can come there are neither log nor views; a receive that has
-// one nevertheless walks over all messages.
+// Where no wildcards can come, or without memory for a log, there are neither log
+// nor views; a receive that has a wildcard nevertheless walks over all messages.
 //
 // Guarantees: find is O(1) expected but for the walks above, each of which
 // shortens the next; push and erase are O(1) expected. Sequence numbers may wrap.
@@ -185,7 +187,8 @@ class KeyIndex {
   void find_wild_entry(const MatchKey& key, Hit& best, std::uint64_t& depth) const noexcept;
   Hit find_by_view(const MatchKey& key, std::uint64_t& depth) const noexcept;
   Hit find_by_walk(const MatchKey& key, std::uint64_t& depth) const noexcept;
-  void forget_log() noexcept;
+  void forget_log() const noexcept;
+  bool start_log() const noexcept;
 
   static bool older(std::uint64_t a, std::uint64_t b) noexcept {
     return static_cast<std::int64_t>(a - b) < 0;
@@ -216,8 +219,9 @@ class KeyIndex {
   mutable Fifo log_;
   mutable std::size_t logged_ = 0;  // items in both
   mutable bool passing_ = false;
-  bool wildcards_ = true;  // may come
-  bool logging_ = true;    // every entry
+  bool wildcards_ = true;             // may come
+  mutable bool logging_ = false;      // every entry
+  mutable bool wild_search_ = false;  // there was one since the index was empty
 };
 
 }  // namespace tagline
