@@ -24,6 +24,7 @@ struct Context {
 void add_info(CLI::App& app, Context& context);
 void add_record(CLI::App& app, Context& context);
 void add_replay(CLI::App& app, Context& context);
+void add_report(CLI::App& app, Context& context);
 void add_simulate(CLI::App& app, Context& context);
 
 // A line on stderr that replaces itself on a terminal; elsewhere nothing is said.

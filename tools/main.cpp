@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
       "\n"
       "  tagline record -o run1 -- mpirun -n 4 ./app     what did it post, send and receive?\n"
       "  tagline replay run1                             what would another structure cost?\n"
+      "  tagline report run1 -o run1.html                all that on one page, with charts\n"
       "  tagline simulate halo3d --ranks 262144          how long do lists become at scale?\n"};
   app.name("tagline");
   app.require_subcommand(1);
@@ -31,6 +32,7 @@ int main(int argc, char** argv) {
       "`tagline COMMAND --help` has examples.");
   add_record(app, context);
   add_replay(app, context);
+  add_report(app, context);
   add_simulate(app, context);
   add_info(app, context);
   try {

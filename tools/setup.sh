@@ -16,7 +16,8 @@ build_packages=(
   libopenmpi-dev     # its headers, the internal ones included
   libhwloc-dev libevent-dev  # which those headers include
   libgtest-dev libbenchmark-dev  # configured with the rest, so that ./run and ./check share a build
-  libcli11-dev nlohmann-json3-dev  # benchmark driver
+  libcli11-dev nlohmann-json3-dev  # benchmark driver, the command tagline
+  libjs-chart.js     # charts of tagline report
 )
 # shellcheck disable=SC2034
 bench_packages=(
@@ -34,6 +35,7 @@ optional_packages=(  # whose tests are skipped without them
   g++-aarch64-linux-gnu qemu-user       # NEON
   mpich libmpich-dev                    # tagline record for MPICH
   spin gcc                              # models of the matchers for several threads
+  chromium                              # tagline report
 )
 
 minimum_gcc=12

@@ -23,7 +23,7 @@ expect() {
 expect 0 'Exit status: 0 done' "$tagline" --help
 expect 2 'subcommand is required' "$tagline"
 expect 2 'required' "$tagline" simulat
-for command in info record replay simulate; do expect 0 'Examples:' "$tagline" "$command" --help; done
+for command in info record replay report simulate; do expect 0 'Examples:' "$tagline" "$command" --help; done
 
 expect 0 'instruction sets +.*scalar' "$tagline" info
 expect 0 '"structures"' "$tagline" info --json
@@ -50,3 +50,11 @@ expect 1 'cannot be written' "$tagline" simulate halo3d --ranks 64 --steps 1 --c
 expect 1 'no such file or folder' "$tagline" replay nothing
 expect 1 'rank 7 is not in the trace' "$tagline" replay traces --ranks 7
 expect 1 'queue|structure' "$tagline" replay traces --queue nonsense
+
+# Built without Chart.js it says what is missing.
+if [ -e "$(dirname "$tagline")/../lib/tagline/chart.min.js" ]; then
+  expect 0 'page.html: 2 ranks' "$tagline" report traces --seconds 0.1 --no-lines -o page.html
+  expect 1 'cannot be written' "$tagline" report traces --seconds 0.1 --no-lines -o no/such/page.html
+else
+  expect 1 'libjs-chart.js' "$tagline" report traces
+fi
