@@ -320,6 +320,15 @@ SweepResult run_sweep(const Sweep& sweep, const SweepSettings& settings, const C
         context.output / (sweep.name + "-" + std::to_string(result.plots.size() + 1) + ".svg");
     if (write_plot(file, plot)) result.plots.push_back(file);
   }
+  for (const std::string& field : sweep.told) {
+    std::set<std::string> values;
+    for (const Record& record : result.records) {
+      const std::string value = text_of(record, field);
+      if (!value.empty() && values.insert(value).second) {
+        result.tables += field + ": " + value + "\n";
+      }
+    }
+  }
   result.tables += failure_table(result.failures, jobs);
   std::printf("%s", result.tables.c_str());
   std::printf(

@@ -48,6 +48,8 @@ struct Sweep {
   std::vector<std::string> tagline_options{};  // of mpirun, for tagline alone
   // Fields that follow from several records, where there are any.
   std::function<void(std::vector<Record>&)> derive{};
+  // Fields that hold for all points and are told once, below the tables.
+  std::vector<std::string> told{};
 };
 
 // What the user says about a sweep.
@@ -84,6 +86,7 @@ Sweep msgrate();
 Sweep motifs();
 Sweep miniapps();
 Sweep structures();
+Sweep power();
 
 // One self-contained file: plots, tables, failures, records.
 void write_html(const std::filesystem::path& file, const std::string& commit,

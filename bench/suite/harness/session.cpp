@@ -38,7 +38,7 @@ std::string mpi_library() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
   MPI_Get_library_version(text, &length);
-  std::string line = first_line(std::string(text, static_cast<std::size_t>(length)));
+  std::string line = first_line(text);
   std::replace(line.begin(), line.end(), '\t', ' ');
   return line;
 }
@@ -175,6 +175,11 @@ Session::Session(std::string name, const Settings& settings, int thread_level)
   MPI_Comm_free(&node);
   node_leader_ = on_node == 0;
   nodes_ = static_cast<int>(sum(node_leader_ ? 1 : 0));
+  cpu_limit_ = std::make_unique<CpuLimit>(node_leader_ ? settings.cpu_mhz : 0);
+  if (maximum(cpu_limit_->refused().empty() ? 0 : 1) > 0) {
+    throw UsageError("--cpu-mhz " + std::to_string(settings.cpu_mhz) + " is not possible here: " +
+                     cpu_limit_->refused() + ". It takes root and a kernel with cpufreq");
+  }
   describe();
 }
 
@@ -207,6 +212,8 @@ void Session::describe() {
   environment_["ranks"] = size_;
   environment_["placement"] = ranks_at;
   environment_["energy_counters"] = EnergyMeter::description();
+  environment_["cpu_frequency"] = cpu_frequency_description();
+  if (settings_.cpu_mhz > 0) environment_["cpu_mhz_limit"] = settings_.cpu_mhz;
   for (const std::string& note : settings_.notes) {
     const auto equals = note.find('=');
     environment_[note.substr(0, equals)] = note.substr(equals + 1);
@@ -256,6 +263,7 @@ void Session::report(Record record, const Estimate& time, double messages, doubl
   record["samples"] = time.samples;
   record["stopped_by"] = time.stopped_by;
   if (messages > 0) record["messages_per_s"] = rounded(messages / time.mean);
+  if (const double mhz = cpu_mhz(); mhz > 0) record["cpu_mhz"] = rounded(mhz);
   if (time.joules >= 0 && time.seconds > 0) {
     const double watts = time.joules / time.seconds;
     record["watts"] = rounded(watts);
@@ -347,6 +355,8 @@ int run_program(int argc, char** argv, Options& options, const std::function<int
   options.number("--most", settings.repetition.most, 1, 1000000, "samples");
   options.number("--batch-ms", settings.batch_ms, 0.001, 1e6,
                  "least time that one sample averages over");
+  options.number("--cpu-mhz", settings.cpu_mhz, 0, 100000,
+                 "limit of the CPUs' frequency for this run, as root; 0: none");
   options.yes("--verify", settings.verify, "compare all data received, outside the timed part");
   CLI::App& app = options.app();
 

@@ -23,11 +23,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "estimate.hpp"
+#include "frequency.hpp"
 #include "options.hpp"
 #include "record.hpp"
 
@@ -41,6 +43,7 @@ struct Settings {
   Repetition repetition;
   double batch_ms = 1;  // a sample is the mean over a batch at least this long
   bool verify = false;  // compare all data received, outside the timed part
+  int cpu_mhz = 0;      // limit of all CPUs; 0: as they are
 };
 
 // Found by all ranks alike, before anything is measured: exit code 2.
@@ -130,6 +133,7 @@ class Session {
   int nodes_ = 1;
   int ranks_per_node_ = 1;
   bool node_leader_ = false;
+  std::unique_ptr<CpuLimit> cpu_limit_;  // the node leaders' alone
   MPI_Comm world_ = MPI_COMM_NULL;
   MPI_Comm control_ = MPI_COMM_NULL;  // keeps agreements off the measured queues
   Record environment_;

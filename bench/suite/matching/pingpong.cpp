@@ -10,6 +10,9 @@
 // --preposted D: a receiver has D receives posted, and another one whenever one is
 // complete. With fewer than the window, messages that come early are unexpected.
 //
+// --uncached M: each message goes from and to a place of M MiB that has not been used for
+// as long as they last, so that no cache holds it; without it the same places come again.
+//
 // Pair i is rank i and rank i + half of all (--pairing halves: between nodes, if ranks
 // are placed node by node) or ranks 2i and 2i + 1 (neighbours: inside a node). Pairs
 // that are not active wait in a barrier. The time is the slowest pair's; the mean over
@@ -38,6 +41,7 @@ struct Options {
   std::vector<std::uint64_t> bytes{8};
   int window = 64;
   int preposted = 0;  // all of the window
+  int uncached = 0;   // MiB
 };
 
 class Pair {
@@ -46,7 +50,10 @@ class Pair {
       : session_(session),
         window_(options.test == "latency" ? 1 : options.window),
         depth_(options.preposted == 0 ? window_ : std::min(options.preposted, window_)),
-        bytes_(bytes) {
+        bytes_(bytes),
+        places_(std::max(
+            window_,
+            static_cast<int>((static_cast<std::size_t>(options.uncached) << 20) / bytes))) {
     const bool halves = options.pairing == "halves";
     const int half = session.size() / 2;
     const int pair = halves ? session.rank() % half : session.rank() / 2;
@@ -54,11 +61,10 @@ class Pair {
     peer_ = halves ? (first_ ? session.rank() + half : session.rank() - half) : session.rank() ^ 1;
     active_ = pair < active && session.rank() < 2 * half;
     test_ = options.test;
-    const auto slots = static_cast<std::size_t>(window_);
-    out_.resize(bytes * slots);
-    in_.resize(bytes * slots);
-    requests_.resize(slots);
-    sends_.resize(slots);
+    out_.resize(bytes * static_cast<std::size_t>(places_));
+    in_.resize(out_.size());
+    requests_.resize(static_cast<std::size_t>(window_));
+    sends_.resize(requests_.size());
   }
 
   bool active() const { return active_; }
@@ -70,11 +76,11 @@ class Pair {
     ++samples_;
     const auto seed = [&](int from, int slot) {
       return suite::seed_of(
-          {samples_, static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(slot)});
+          {samples_, static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(place(slot))});
     };
     const bool sends = active_ && (first_ || test_ == "bidirectional");
     const bool receives = active_ && (!first_ || test_ != "bandwidth");
-    for (int slot = 0; verified && sends && slot < window_; ++slot) {
+    for (int slot = 0; verified && sends && slot < places_; ++slot) {
       suite::fill(at(out_, slot), bytes_, seed(session_.rank(), slot));
     }
     session_.barrier();
@@ -95,20 +101,23 @@ class Pair {
   }
 
  private:
+  // Of this round's messages.
+  int place(int slot) const { return (first_place_ + slot) % places_; }
   char* at(std::vector<char>& buffer, int slot) {
-    return buffer.data() + bytes_ * static_cast<std::size_t>(slot);
+    return buffer.data() + bytes_ * static_cast<std::size_t>(place(slot));
   }
 
   void round() {
+    first_place_ = place(window_);
     const MPI_Comm comm = session_.world();
     const int length = static_cast<int>(bytes_);
     if (test_ == "latency") {
       if (first_) {
-        MPI_Send(out_.data(), length, MPI_BYTE, peer_, kDataTag, comm);
-        MPI_Recv(in_.data(), length, MPI_BYTE, peer_, kDataTag, comm, MPI_STATUS_IGNORE);
+        MPI_Send(at(out_, 0), length, MPI_BYTE, peer_, kDataTag, comm);
+        MPI_Recv(at(in_, 0), length, MPI_BYTE, peer_, kDataTag, comm, MPI_STATUS_IGNORE);
       } else {
-        MPI_Recv(in_.data(), length, MPI_BYTE, peer_, kDataTag, comm, MPI_STATUS_IGNORE);
-        MPI_Send(in_.data(), length, MPI_BYTE, peer_, kDataTag, comm);
+        MPI_Recv(at(in_, 0), length, MPI_BYTE, peer_, kDataTag, comm, MPI_STATUS_IGNORE);
+        MPI_Send(at(in_, 0), length, MPI_BYTE, peer_, kDataTag, comm);
       }
     } else if (test_ == "bandwidth") {
       if (first_) {
@@ -161,6 +170,8 @@ class Pair {
   bool first_ = false;
   bool active_ = false;
   std::uint64_t samples_ = 0;
+  const int places_;  // of messages in a buffer
+  int first_place_ = 0;
   std::vector<char> out_;
   std::vector<char> in_;
   std::vector<MPI_Request> requests_;
@@ -234,10 +245,11 @@ void run(Session& session, const Options& options) {
     throw UsageError("--preposted " + std::to_string(options.preposted) +
                      " is more than the --window of " + std::to_string(options.window));
   }
-  session.table("Parallel ping-pong",
-                {"test", "pairs", "bytes", "window", "preposted", "time_us", "time_us_ci95",
-                 "time_us_average_pair", "messages_per_s", "MB_per_s", "alpha_us",
-                 "bandwidth_MB_per_s", "samples", "stopped_by"});
+  session.table(
+      "Parallel ping-pong",
+      {"test", "uncached_MiB", "pairs", "bytes", "window", "preposted", "cpu_mhz", "time_us",
+       "time_us_ci95", "time_us_average_pair", "messages_per_s", "MB_per_s", "watts",
+       "energy_uj_per_message", "alpha_us", "bandwidth_MB_per_s", "samples", "stopped_by"});
   const bool latency = options.test == "latency";
   for (const std::uint64_t pairs : options.pairs) {
     std::vector<RoundTrip> trips;
@@ -258,6 +270,7 @@ void run(Session& session, const Options& options) {
       trips.push_back({static_cast<double>(bytes), time.mean * 2});
       Record record = session.record();
       record["test"] = options.test;
+      if (options.uncached > 0) record["uncached_MiB"] = options.uncached;
       record["pairing"] = options.pairing;
       record["pairs"] = pairs;
       record["bytes"] = bytes;
@@ -289,6 +302,8 @@ int main(int argc, char** argv) {
   line.number("--window", options.window, 1, 1 << 16, "messages in flight");
   line.number("--preposted", options.preposted, 0, 1 << 16,
               "receives posted ahead; 0: all of the window");
+  line.number("--uncached", options.uncached, 0, 4096,
+              "MiB that the messages' places are spread over; 0: the same places again");
   return suite::run_program(
       argc, argv, line, [] { return MPI_THREAD_SINGLE; },
       [&](Session& session) { run(session, options); });
