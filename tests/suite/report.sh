@@ -17,15 +17,15 @@ report=$scratch/report.html
 result=0
 for wanted in '<svg' 'time / time of two-sided' '"app":"hpccg"' 'not measured: no point of rma-mt' \
   '</html>'; do
-  if ! grep -qF -- "$wanted" "$report"; then
+  if ! grep -qaF -- "$wanted" "$report"; then
     echo "report.sh: the report lacks: $wanted"
     result=1
   fi
 done
 # Links inside the report begin with #.
-if grep -Eq "<(script|link|img|iframe)|(src|href)=[\"'][^#]" "$report"; then
+if grep -Eqa "<(script|link|img|iframe)|(src|href)=[\"'][^#]" "$report"; then
   echo "report.sh: the report refers to something outside of it:"
-  grep -Eo "<(script|link|img|iframe).{0,60}|(src|href)=[\"'][^#].{0,60}" "$report" | head -n 5
+  grep -Eoa "<(script|link|img|iframe).{0,60}|(src|href)=[\"'][^#].{0,60}" "$report" | head -n 5
   result=1
 fi
 exit $result
