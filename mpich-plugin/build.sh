@@ -32,7 +32,10 @@ known_releases=(
   "4.0.2 cbefe8efd734b5d618e7f787cd7db941774c699a12ab5376a5f8fdbe0d2a8876 dec70a11677e40082c3fe016209fb9865c0d2a868a7255e6da25df8b2a37ed5c"
 )
 queues=src/mpid/ch4/src
-request_pool=src/mpid/common/genq/mpidu_genq_private_pool.c
+patched_files=(
+  "src/mpid/common/genq/mpidu_genq_private_pool.c request_pool.patch"
+  "src/mpid/ch4/netmod/ofi/ofi_events.c pipeline_header.patch"
+)
 
 check_source() {
   local version known release expected actual
@@ -117,15 +120,19 @@ fetch_source() {
 # A tree of links to the source in which some files are ours: folders on the way to such a
 # file are real, everything else is a link.
 overlay() {
-  local file patched
+  local each
   mkdir -p "$tree"
-  make_real "$(dirname "$request_pool")"
   make_real "$queues"
   ln -sfn -t "$tree/$queues" "$here"/mpidig_recvq.{h,c} "$root/match"
-  # Written only if it has changed, or make would compile it again.
-  file=$tree/$request_pool
-  patched=$(patch --silent --output=- "$source/$request_pool" "$here/request_pool.patch") ||
-    die "$source/$request_pool is not the release's: request_pool.patch does not fit" \
+  for each in "${patched_files[@]}"; do overlay_patched "${each% *}" "${each#* }"; done
+}
+
+# overlay_patched FILE PATCH: written only if it has changed, or make would compile it again.
+overlay_patched() {
+  local file=$tree/$1 patched
+  make_real "$(dirname "$1")"
+  patched=$(patch --silent --output=- "$source/$1" "$here/$2") ||
+    die "$source/$1 is not the release's: $2 does not fit" \
       "Take the release's own tree, or use --fetch."
   if [[ -L $file || $(<"$file") != "$patched" ]]; then
     rm "$file"
