@@ -11,6 +11,7 @@
 #include <fstream>
 #include <map>
 #include <random>
+#include <thread>
 
 #include "tools/history.hpp"
 #include "tools/player.hpp"
@@ -107,6 +108,48 @@ TEST(Recording, PlaysBackToTheSamePairs) {
       EXPECT_EQ(statistics.unexpected.length, unexpected) << name;
       EXPECT_EQ(statistics.posted.matches, matches) << name;
     }
+  });
+}
+
+// Several threads on one matcher: their operations are one history, in which every message finds
+// its receive as it did then. In a process of its own, as all tests of ctest are.
+TEST(Recording, OfSeveralThreadsIsOneHistory) {
+  const Folder folder;
+  constexpr int kThreads = 4;
+  constexpr int kMessages = 5000;
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("TAGLINE_TRACE", folder.path.c_str(), 1);
+    tagline_options options = TAGLINE_OPTIONS_DEFAULT;
+    options.threads = 1;
+    tagline_matcher* matcher = nullptr;
+    if (tagline_create(&options, &matcher) != TAGLINE_OK) _exit(1);
+    std::vector<std::thread> threads;
+    for (int source = 0; source < kThreads; ++source) {
+      threads.emplace_back([matcher, source] {
+        void* partner = nullptr;
+        for (int i = 0; i < kMessages; ++i) {
+          const auto context = static_cast<std::uint64_t>(source % 2);
+          tagline_post_receive(matcher, {context, source, i % 5}, nullptr, &partner, nullptr);
+          tagline_arrive(matcher, {context, source, i % 5}, nullptr, &partner);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    tagline_destroy(matcher);
+    std::exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  const TraceSet traces(folder.path);
+  traces.for_each({}, [&](const History& history) {
+    EXPECT_FALSE(history.cut);
+    EXPECT_EQ(history.posts, std::uint64_t{kThreads} * kMessages);
+    const OwnedMatcher matcher = make_matcher("linear");
+    const Played played = play(history, matcher.get());
+    EXPECT_EQ(played.expected, std::uint64_t{kThreads} * kMessages);
+    EXPECT_EQ(played.unexpected, 0u);
   });
 }
 
