@@ -72,9 +72,25 @@ Point parse(const std::string& text) {
   return point;
 }
 
+// Threads that have a core each get it for good: a system that is busy with something else
+// may leave two of them on one for longer than a turn.
+void keep_on_core(int number, int threads) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < threads) return;
+  for (int core = 0, skip = number; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &allowed) || skip-- > 0) continue;
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    CPU_SET(core, &own);
+    sched_setaffinity(0, sizeof own, &own);
+    return;
+  }
+}
+
 // Alternates until it is told to stop.
 void work(tagline_matcher* matcher, const Point& point, int number, const Signal& go,
           const Signal& stop, Thread& self) {
+  keep_on_core(number, point.threads);
   while (!go.on.load(std::memory_order_acquire)) sched_yield();
   std::uint64_t matches = 0;
   // A wildcard at equal distances, in each thread at another time.

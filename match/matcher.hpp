@@ -310,7 +310,8 @@ class QueueMatcher final : public tagline_matcher {
   }
 
  private:
-  struct Context {
+  // In lines of its own, as the resources: another matcher beside it may be another thread's.
+  struct alignas(kCacheLine) Context {
     Context(std::uint64_t context_id, QueueResources& resources,
             typename Queue::Parameters parameters)
         : id(context_id),

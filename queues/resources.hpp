@@ -27,8 +27,9 @@ struct QueueCounts {
   std::uint64_t false_positives = 0;  // equal fingerprints of unequal keys
 };
 
-// What the queues of one matcher share. The matcher owns it and outlives them.
-struct QueueResources {
+// What the queues of one matcher share. The matcher owns it and outlives them. In lines of
+// its own: another matcher's beside it may be another thread's.
+struct alignas(kCacheLine) QueueResources {
   QueueResources(const simd::Kernels& kernels_to_use, NodeMemory& memory_to_use,
                  std::size_t node_bytes) noexcept
       : memory(memory_to_use), pool(memory, node_bytes), kernels(kernels_to_use) {}
