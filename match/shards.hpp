@@ -274,7 +274,7 @@ class Shards {
   static constexpr std::uint32_t kMostPatience = 1u << 20;
   static constexpr std::size_t kMostMoved = 1u << 16;        // entries
   static constexpr unsigned kClosings = 256;                 // looked at together
-  static constexpr std::chrono::nanoseconds kTooOften{400};  // between two closings
+  static constexpr std::chrono::microseconds kTooOften{10};    // between two closings
   static constexpr unsigned kTooLong = 4096;                 // calls in one closing
 
   Shard* shards() const noexcept { return shards_.load(std::memory_order_relaxed); }
