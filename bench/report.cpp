@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <ctime>
 #include <fstream>
+#include <iomanip>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -142,14 +143,16 @@ std::string Table::text() const {
 }
 
 std::string goal_table(const std::string& title, const std::vector<Goal>& goals) {
-  std::string text = title + "\n";
+  constexpr std::size_t kMetWidth = 14;
   std::size_t width = 0;
   for (const Goal& goal : goals) width = std::max(width, goal.goal.size());
+  std::ostringstream text;
+  text << title << '\n' << std::left;
   for (const Goal& goal : goals) {
-    text += "  " + goal.goal + std::string(width - goal.goal.size() + 2, ' ') +
-            (goal.met + std::string(14, ' ')).substr(0, 14) + goal.measured + "\n";
+    text << "  " << std::setw(static_cast<int>(width + 2)) << goal.goal << std::setw(kMetWidth)
+         << goal.met << goal.measured << '\n';
   }
-  return text;
+  return text.str();
 }
 
 std::string json_text(const std::vector<Record>& records) {

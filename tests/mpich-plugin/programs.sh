@@ -30,7 +30,7 @@ runs=(
   "soak 2 vector"
   "cancel 2 fuzzy"
   "probe 2 source"
-  "requests 1 -"
+  "requests 2 -"
 )
 
 mkdir -p "$build"
