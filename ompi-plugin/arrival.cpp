@@ -49,7 +49,7 @@ inline ReceiveRequest* match(CommunicatorState& state, const Arrival& arrival,
   const EagerHeader& header = arrival.match();
   const tagline_envelope envelope = {state.context_id, header.source, header.tag};
   void* receive = nullptr;
-  const MatchTimer timer(state);
+  const MatchTimer timer(state, TAGLINE_POSTED);
   tagline_status status = tagline_match_message(state.matcher, envelope, &receive);
   if (status == TAGLINE_MATCHED) return static_cast<ReceiveRequest*>(receive);
   if (status == TAGLINE_NOT_FOUND) {

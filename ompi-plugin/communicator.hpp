@@ -65,9 +65,10 @@ struct CommunicatorState {
   // Packets ahead of their turn by rank and sequence number: links of different speed, or a
   // sender whose first try found no resources.
   std::unordered_map<std::uint64_t, StoredArrival*> held;
-  std::atomic<std::uint64_t> match_nanoseconds{0};  // counted if the user asked for it
-  CommunicatorState* next = nullptr;    // of all communicators, see observe.cpp
-  CommunicatorState** link = nullptr;   // what points to this one
+  // By the side that was searched; counted if the user asked for it.
+  std::atomic<std::uint64_t> match_nanoseconds[2] = {};
+  CommunicatorState* next = nullptr;   // of all communicators, see observe.cpp
+  CommunicatorState** link = nullptr;  // what points to this one
 };
 
 // Of the latest packet, for the next one; NULL: look it up. Not used with several threads.

@@ -13,7 +13,7 @@ namespace {
 struct Counts {
   tagline_statistics queues = {};
   std::uint64_t unexpected_bytes = 0;
-  std::uint64_t match_nanoseconds = 0;
+  std::uint64_t match_nanoseconds[2] = {};  // by side
 };
 
 std::mutex list_lock;
@@ -35,7 +35,9 @@ void add(Counts& sum, const Counts& counts) {
   add(sum.queues.unexpected, counts.queues.unexpected);
   sum.queues.pool_bytes += counts.queues.pool_bytes;
   sum.unexpected_bytes += counts.unexpected_bytes;
-  sum.match_nanoseconds += counts.match_nanoseconds;
+  for (const tagline_side side : {TAGLINE_POSTED, TAGLINE_UNEXPECTED}) {
+    sum.match_nanoseconds[side] += counts.match_nanoseconds[side];
+  }
 }
 
 std::size_t bytes_of(tagline_side side, void* cookie) {
@@ -53,7 +55,9 @@ Counts count(CommunicatorState& state, bool bytes) {
   Counts counts;
   Guard guard(state.arrival_lock);
   tagline_get_statistics(state.matcher, &counts.queues);
-  counts.match_nanoseconds = state.match_nanoseconds.load(std::memory_order_relaxed);
+  for (const tagline_side side : {TAGLINE_POSTED, TAGLINE_UNEXPECTED}) {
+    counts.match_nanoseconds[side] = state.match_nanoseconds[side].load(std::memory_order_relaxed);
+  }
   if (bytes) tagline_for_each(state.matcher, add_stored_bytes, &counts.unexpected_bytes);
   return counts;
 }
@@ -86,6 +90,8 @@ std::uint64_t unexpected_bytes(const Counts& counts) { return counts.unexpected_
 
 #define TAGLINE_OF_SIDE(side, field) \
   [](const Counts& counts) -> std::uint64_t { return counts.queues.side.field; }, nullptr
+#define TAGLINE_TIME_OF_SIDE(side) \
+  [](const Counts& counts) { return counts.match_nanoseconds[side]; }, nullptr
 #define TAGLINE_MEAN_OF_SIDE(side) \
   nullptr, [](const Counts& counts) { return mean(counts.queues.side); }
 
@@ -126,10 +132,20 @@ const Variable variables[] = {
      MCA_BASE_PVAR_CLASS_LEVEL, unexpected_bytes, nullptr},
     {"queue_bytes", "Memory of the queues themselves, bytes", MCA_BASE_PVAR_CLASS_LEVEL,
      [](const Counts& counts) -> std::uint64_t { return counts.queues.pool_bytes; }, nullptr},
-    {"match_time",
-     "Nanoseconds spent in matching, storing unexpected messages included; counted only with the "
-     "parameter pml_tagline_match_time",
-     MCA_BASE_PVAR_CLASS_TIMER, [](const Counts& counts) { return counts.match_nanoseconds; },
+    {"posted_match_time",
+     "Nanoseconds spent in matching messages that arrive, storing those that nobody waits for "
+     "included; counted only with the parameter pml_tagline_match_time",
+     MCA_BASE_PVAR_CLASS_TIMER, TAGLINE_TIME_OF_SIDE(TAGLINE_POSTED)},
+    {"unexpected_match_time",
+     "Nanoseconds spent in matching receives that are posted, queueing those that find no message "
+     "included, and in probes; counted only with the parameter pml_tagline_match_time",
+     MCA_BASE_PVAR_CLASS_TIMER, TAGLINE_TIME_OF_SIDE(TAGLINE_UNEXPECTED)},
+    {"match_time", "The sum of posted_match_time and unexpected_match_time",
+     MCA_BASE_PVAR_CLASS_TIMER,
+     [](const Counts& counts) {
+       return counts.match_nanoseconds[TAGLINE_POSTED] +
+              counts.match_nanoseconds[TAGLINE_UNEXPECTED];
+     },
      nullptr},
 };
 

@@ -23,27 +23,27 @@ void report_leftovers();
 
 extern "C" int tagline_dump(ompi_communicator_t* comm, int verbose);
 
-// Adds the time from here to its end to the communicator's, if the user asked for match times.
+// Adds the time from here to its end to the communicator's for searches of that side, if the user
+// asked for match times.
 class MatchTimer {
  public:
-  explicit MatchTimer(CommunicatorState& state)
-      : state_(plugin.parameters.match_time ? &state : nullptr) {
-    if (state_ != nullptr) [[unlikely]]
+  MatchTimer(CommunicatorState& state, tagline_side side)
+      : total_(plugin.parameters.match_time ? &state.match_nanoseconds[side] : nullptr) {
+    if (total_ != nullptr) [[unlikely]]
       start_ = std::chrono::steady_clock::now();
   }
   ~MatchTimer() {
-    if (state_ != nullptr) [[unlikely]] {
+    if (total_ != nullptr) [[unlikely]] {
       const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - start_;
       // relaxed: a number to read, nothing follows from it.
-      state_->match_nanoseconds.fetch_add(static_cast<std::uint64_t>(time.count()),
-                                          std::memory_order_relaxed);
+      total_->fetch_add(static_cast<std::uint64_t>(time.count()), std::memory_order_relaxed);
     }
   }
   MatchTimer(const MatchTimer&) = delete;
   MatchTimer& operator=(const MatchTimer&) = delete;
 
  private:
-  CommunicatorState* state_;
+  std::atomic<std::uint64_t>* total_;
   std::chrono::steady_clock::time_point start_;
 };
 

@@ -2,6 +2,7 @@
 // Probes look at, or take, unexpected messages; a message that is probed for never waits for it.
 #include "communicator.hpp"
 #include "module.hpp"
+#include "observe.hpp"
 
 namespace tagline::pml {
 namespace {
@@ -22,12 +23,14 @@ void fill_seen(void* status, tagline_side, tagline_envelope, void* message) {
 // The status is filled in while the message cannot leave: another thread might receive it.
 tagline_status look(int source, int tag, ompi_communicator_t* comm, ompi_status_public_t* status) {
   CommunicatorState& state = *state_of(comm);
+  const MatchTimer timer(state, TAGLINE_UNEXPECTED);
   return tagline_inspect(state.matcher, envelope_of(state, source, tag), fill_seen, status);
 }
 
 tagline_status take(int source, int tag, ompi_communicator_t* comm, StoredArrival** stored) {
   CommunicatorState& state = *state_of(comm);
   void* message = nullptr;
+  const MatchTimer timer(state, TAGLINE_UNEXPECTED);
   const tagline_status found =
       tagline_claim(state.matcher, envelope_of(state, source, tag), &message, nullptr);
   if (found == TAGLINE_MATCHED) *stored = static_cast<StoredArrival*>(message);

@@ -41,7 +41,7 @@ int post(ReceiveRequest& request) {
   void* message = nullptr;
   tagline_status status;
   {
-    const MatchTimer timer(state);
+    const MatchTimer timer(state, TAGLINE_UNEXPECTED);
     status = tagline_post_receive(state.matcher, envelope_of(state, base.req_peer, base.req_tag),
                                   &request, &message, nullptr);
   }
