@@ -87,10 +87,26 @@ void keep_on_core(int number, int threads) {
   }
 }
 
-// Alternates until it is told to stop.
-void work(tagline_matcher* matcher, const Point& point, int number, const Signal& go,
-          const Signal& stop, Thread& self) {
+// The entries that wait.
+void fill(tagline_matcher* matcher, const Point& point) {
+  void* out = nullptr;
+  for (int i = 0; i < point.length; ++i) {
+    tagline_post_receive(matcher, {0, kSource, kAhead + i}, nullptr, &out, nullptr);
+  }
+  for (int i = 0; i < point.umq_length; ++i) {
+    tagline_arrive(matcher, {0, kSource, 2 * kAhead + i}, nullptr, &out);
+  }
+}
+
+// The first thread fills the queues, so that a thread alone is the only one that ever
+// calls. Alternates until it is told to stop.
+void work(tagline_matcher* matcher, const Point& point, int number, Signal& filled,
+          const Signal& go, const Signal& stop, Thread& self) {
   keep_on_core(number, point.threads);
+  if (number == 0) {
+    fill(matcher, point);
+    filled.on.store(true, std::memory_order_release);
+  }
   while (!go.on.load(std::memory_order_acquire)) sched_yield();
   std::uint64_t matches = 0;
   // A wildcard at equal distances, in each thread at another time.
@@ -124,19 +140,13 @@ double measure(const Point& point, double ms) {
   options.queue = point.matcher.c_str();
   tagline_matcher* matcher = nullptr;
   if (tagline_create(&options, &matcher) != TAGLINE_OK) fail(tagline_error_message());
-  void* out = nullptr;
-  for (int i = 0; i < point.length; ++i) {
-    tagline_post_receive(matcher, {0, kSource, kAhead + i}, nullptr, &out, nullptr);
-  }
-  for (int i = 0; i < point.umq_length; ++i) {
-    tagline_arrive(matcher, {0, kSource, 2 * kAhead + i}, nullptr, &out);
-  }
-  Signal go, stop;
+  Signal filled, go, stop;
   std::vector<Thread> threads(static_cast<std::size_t>(point.threads));
   for (int t = 0; t < point.threads; ++t) {
     Thread& thread = threads[static_cast<std::size_t>(t)];
-    thread.thread = std::thread([&, t] { work(matcher, point, t, go, stop, thread); });
+    thread.thread = std::thread([&, t] { work(matcher, point, t, filled, go, stop, thread); });
   }
+  while (!filled.on.load(std::memory_order_acquire)) sched_yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const auto begin = Clock::now();
   go.on.store(true, std::memory_order_release);

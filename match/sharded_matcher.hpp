@@ -37,33 +37,19 @@ class ShardedMatcher final : public tagline_matcher {
 
   tagline_status post_receive(Envelope envelope, void* receive, void** message,
                               tagline_handle* handle) noexcept override {
-    const bool exact = is_exact(envelope);
-    const auto post = [&](Shard& shard) {
-      if (!parts_.ready(shard)) return no_memory();
-      parts_.number_receive(shard);
-      return shard.core->post_receive(envelope, receive, message, handle);
-    };
-    return parts_.visit(envelope, exact, post, [&] {
-      if (exact) return post(parts_.shard_of(envelope));
-      const tagline_status status = take_message(envelope, tell(envelope, message, nullptr));
-      return status == TAGLINE_MATCHED ? status : append_wild(envelope, receive, handle);
-    });
+    Shard* const alone = parts_.enter_alone();
+    if (alone == nullptr) return post_among(envelope, receive, message, handle);
+    const tagline_status status = alone->core->post_receive(envelope, receive, message, handle);
+    alone->lock.leave_first();
+    return status;
   }
 
   tagline_status arrive(Envelope envelope, void* message, void** receive) noexcept override {
-    return parts_.visit(
-        envelope, true,
-        [&](Shard& shard) {
-          if (!parts_.ready(shard)) return no_memory();
-          if (parts_.is_one()) return shard.core->arrive(envelope, message, receive);
-          const tagline_status status = shard.core->match_message(envelope, receive);
-          return status == TAGLINE_MATCHED ? status : append_message(shard, envelope, message);
-        },
-        [&] {
-          Shard& shard = parts_.shard_of(envelope);
-          const tagline_status status = take_receive(shard, envelope, receive);
-          return status == TAGLINE_MATCHED ? status : append_message(shard, envelope, message);
-        });
+    Shard* const alone = parts_.enter_alone();
+    if (alone == nullptr) return arrive_among(envelope, message, receive);
+    const tagline_status status = alone->core->arrive(envelope, message, receive);
+    alone->lock.leave_first();
+    return status;
   }
 
   tagline_status claim(Envelope envelope, void** message, Envelope* found) noexcept override {
@@ -204,6 +190,41 @@ class ShardedMatcher final : public tagline_matcher {
   }
 
  private:
+  // ---- Among other threads ---------------------------------------------------------
+
+  // Apart, so that a thread alone saves no registers for them.
+  [[gnu::noinline]] tagline_status post_among(Envelope envelope, void* receive, void** message,
+                                              tagline_handle* handle) noexcept {
+    const bool exact = is_exact(envelope);
+    const auto post = [&](Shard& shard) {
+      if (!parts_.ready(shard)) return no_memory();
+      parts_.number_receive(shard);
+      return shard.core->post_receive(envelope, receive, message, handle);
+    };
+    return parts_.visit(envelope, exact, post, [&] {
+      if (exact) return post(parts_.shard_of(envelope));
+      const tagline_status status = take_message(envelope, tell(envelope, message, nullptr));
+      return status == TAGLINE_MATCHED ? status : append_wild(envelope, receive, handle);
+    });
+  }
+
+  [[gnu::noinline]] tagline_status arrive_among(Envelope envelope, void* message,
+                                                void** receive) noexcept {
+    return parts_.visit(
+        envelope, true,
+        [&](Shard& shard) {
+          if (!parts_.ready(shard)) return no_memory();
+          if (parts_.is_one()) return shard.core->arrive(envelope, message, receive);
+          const tagline_status status = shard.core->match_message(envelope, receive);
+          return status == TAGLINE_MATCHED ? status : append_message(shard, envelope, message);
+        },
+        [&] {
+          Shard& shard = parts_.shard_of(envelope);
+          const tagline_status status = take_receive(shard, envelope, receive);
+          return status == TAGLINE_MATCHED ? status : append_message(shard, envelope, message);
+        });
+  }
+
   tagline_status append_message(Shard& shard, Envelope envelope, void* message) noexcept {
     if (!parts_.ready(shard)) return no_memory();
     parts_.number_message(shard);

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "match/biased_lock.hpp"
 #include "match/concurrent_parts.hpp"
 #include "match/locks.hpp"
 #include "match/matcher.hpp"
@@ -33,13 +34,16 @@ namespace tagline {
 //   a call         takes the shard's lock    then looks at the gate
 //   who closes     shuts the gate            then looks at the shard's lock
 //
-// All four are seq_cst, so at least one of the two sees the other. The gate stays shut as
-// long as a wildcard receive waits, and calls go through the gate lock one at a time.
+// All four are seq_cst, so at least one of the two sees the other (a lock that is still
+// its first thread's has another way to the same end, see match/biased_lock.hpp). The gate
+// stays shut as long as a wildcard receive waits, and calls go through the gate lock one at
+// a time.
 //
 // One shard is a matcher with a lock, wildcards and all: how every matcher starts. It
 // becomes many when calls with different keys have had to wait for each other, more when
 // they still do, and one again when wildcards keep the gate shut. Until then a matcher
-// costs what a single lock costs, in time and in memory.
+// costs what a single lock costs, in time and in memory, and less as long as only one
+// thread has called.
 template <class Queue>
 class Shards {
  public:
@@ -47,9 +51,9 @@ class Shards {
   using Envelope = tagline_envelope;
 
   struct alignas(kCacheLine) Shard {
-    SpinLock lock;
+    BiasedLock lock;
     std::uint32_t conflicts = 0;    // waits for a call with another key
-    std::uint64_t key = 0;          // hash of the last call's
+    std::uint64_t key = 0;          // of the last call
     std::uint64_t numbers_end = 0;  // of the block that its next receive is numbered from
     std::unique_ptr<Core> core;     // nullptr: nothing has come here yet
   };
@@ -73,21 +77,30 @@ class Shards {
         next_number_(floor_.load(std::memory_order_relaxed)),
         fixed_(fixed_shards != 0) {
     arrays_.push_back(std::make_unique<Shard[]>(std::max<std::size_t>(1, fixed_shards)));
-    shards_.store(arrays_.back().get(), std::memory_order_relaxed);
+    first_shard_ = arrays_.back().get();
+    shards_.store(first_shard_, std::memory_order_relaxed);
     capacity_ = std::max<std::size_t>(1, fixed_shards);
     if (fixed_shards > 1) {
       wild_ = make_core();
       gate_.store(fixed_shards - 1, std::memory_order_relaxed);
     } else {
       arrays_.back()[0].core = make_core();
+      arrays_.back()[0].lock.allow_bias();
     }
+  }
+
+  // The only thread that has called so far has the one shard to itself, whatever the
+  // gate says: nobody but that thread closes it before its lock is free. To be left by
+  // shard->lock.leave_first(). nullptr: visit().
+  [[gnu::always_inline]] Shard* enter_alone() noexcept {
+    return first_shard_->lock.enter_first() ? first_shard_ : nullptr;
   }
 
   // open(shard) with the shard of the envelope to itself, or closed() with all of them.
   // Without wildcards the first is tried; with them only one shard serves.
   template <class Open, class Closed>
   tagline_status visit(Envelope envelope, bool exact, Open open, Closed closed) {
-    const std::uint64_t key = hash(envelope);
+    const std::uint64_t key = key_bits(envelope.source, envelope.tag);
     while (true) {
       // acquire: pairs with the release in reopen(), the shards are as the last closed call
       // left them, and there are as many as the gate says.
@@ -99,7 +112,8 @@ class Shards {
       }
       // acquire: pairs with the release in redistribute(). The array may be a later one than
       // the gate tells of, its locks are there all the same.
-      Shard& shard = shards_.load(std::memory_order_acquire)[key & gate & kMask];
+      Shard* const shards = shards_.load(std::memory_order_acquire);
+      Shard& shard = (gate & kMask) == 0 ? shards[0] : shards[hash(envelope) & gate & kMask];
       if (!shard.lock.try_lock()) [[unlikely]] {
         shard.lock.lock();
         shard.conflicts += shard.key != key;
@@ -322,10 +336,7 @@ class Shards {
     // seq_cst: see above. It comes before the looks at the locks.
     gate_.fetch_or(kShut, std::memory_order_seq_cst);
     Shard* const all = shards();
-    for (std::size_t i = 0; i <= mask(); ++i) {
-      Backoff backoff;
-      while (all[i].lock.is_held()) backoff.wait();
-    }
+    for (std::size_t i = 0; i <= mask(); ++i) all[i].lock.wait_until_free();
     ++closings_;
   }
 
@@ -452,6 +463,7 @@ class Shards {
   std::atomic<std::uint32_t> patience_{kPatience};
   std::atomic<Shard*> shards_{nullptr};
   std::atomic<std::uint64_t> floor_;  // no receive to come has a lower number
+  Shard* first_shard_;                // of the first array
 
   alignas(kCacheLine) std::atomic<std::uint64_t> next_number_;
   alignas(kCacheLine) std::atomic<std::uint64_t> next_stamp_{1};

@@ -46,6 +46,10 @@ check() {
   fi
 }
 
+check right biased_lock
+check wrong biased_lock BROKEN
+check wrong biased_lock BROKEN_END
+
 check right tail_queue
 check wrong tail_queue BROKEN
 
