@@ -61,7 +61,7 @@ std::vector<Job> structure_jobs(Effort effort) {
   const bool quick = effort == Effort::quick;
   const int ranks = quick ? 4 : 8;
   std::vector<Job> all;
-  for (const std::string motif : {"amr", "fds"}) {
+  for (const std::string motif : {"amg", "amr", "fds"}) {
     Job job{"motifs", ranks, {"--motif", motif, "--outstanding", quick ? "4" : "16"}, {}};
     job.parameters["motif"] = motif;
     all.push_back(std::move(job));
@@ -109,9 +109,9 @@ Sweep structures() {
   return {
       "structures",
       "seconds that applications spend in matching, by queue structure of tagline",
-      {{"Mini-applications behind receives that no message fits",
+      {{"Time of an iteration behind receives that no message fits",
         {"app"},
-        {},
+        {"motif"},
         "extra_receives",
         "time_us",
         "receives ahead",

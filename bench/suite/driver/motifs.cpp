@@ -25,8 +25,9 @@ std::vector<Case> cases() {
     }
   }
   for (const std::string other :
-       {"graph", "amr", "many-to-one", "nas-mg", "nas-cg", "nas-bt", "nas-ft", "kripke"}) {
-    all.push_back({other, {}, other == "amr"});
+       {"graph", "amr", "many-to-one", "nas-mg", "nas-cg", "nas-bt", "nas-ft", "kripke",
+        "random-access", "random-access-each", "random-access-all", "amg"}) {
+    all.push_back({other, {}, other == "amr" || other == "random-access"});
   }
   for (const char* const many : {"1", "4", "16"}) {
     all.push_back({"fds", {"--outstanding", many}, std::string(many) == "4"});

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Patterns without a grid: adaptive meshes, long lists matched out of order, and one
-// rank that everybody talks to.
+// Patterns without a grid: adaptive meshes, long lists matched out of order, one rank that
+// everybody talks to, and updates at random places.
+#include <algorithm>
+#include <random>
 #include <set>
 
 #include "motif.hpp"
@@ -105,12 +107,141 @@ Script many_to_one(const Parameters& parameters, const Places&, int rank, int si
   return script;
 }
 
+// RandomAccess: every rank updates words at random places of a table that is spread over
+// all ranks, and nobody knows who will send to him next. A rank looks at 1024 updates of
+// its own at a time; those for its own words are no messages.
+constexpr std::size_t kLookAhead = 1024;
+constexpr std::size_t kUpdateBytes = 8;
+
+// How many updates each rank makes for each other one, by rounds of kLookAhead: [round]
+// [from][to]. The same on every rank, since each one's stream of random numbers follows
+// from its number.
+using Updates = std::vector<std::vector<std::vector<std::size_t>>>;
+
+Updates updates_of(const Parameters& parameters, int size) {
+  const auto edge = static_cast<std::size_t>(parameters.edge);
+  const auto ranks = static_cast<std::size_t>(size);
+  std::size_t left = 4 * edge * edge;  // four times the rank's part of the table
+  std::vector<std::mt19937> streams;
+  for (unsigned rank = 0; rank < ranks; ++rank) streams.emplace_back(parameters.seed + rank);
+  Updates updates;
+  for (; left > 0; left -= std::min(left, kLookAhead)) {
+    auto& round = updates.emplace_back(ranks, std::vector<std::size_t>(ranks));
+    for (std::size_t from = 0; from < ranks; ++from) {
+      for (std::size_t i = 0; i < std::min(left, kLookAhead); ++i) {
+        const std::size_t to = streams[from]() % ranks;
+        if (to != from) ++round[from][to];
+      }
+    }
+  }
+  return updates;
+}
+
+// A message holds --bytes of updates for one rank and goes when it is full, the rest at the
+// end (of full length, as a bucket is). --outstanding ANY_SOURCE receives wait at any time;
+// what comes beyond them is unexpected until the rank has sent its next round.
+Script random_access_in(const Parameters& parameters, std::size_t bytes, int rank, int size) {
+  const Updates updates = updates_of(parameters, size);
+  const auto ranks = static_cast<std::size_t>(size);
+  const auto me = static_cast<std::size_t>(rank);
+  const std::size_t bucket = std::max<std::size_t>(bytes / kUpdateBytes, 1);
+  std::vector<std::vector<std::size_t>> held(ranks, std::vector<std::size_t>(ranks));
+  // sent[round][to]: by me; come[round]: to me.
+  std::vector<std::vector<std::size_t>> sent;
+  std::vector<std::size_t> come;
+  for (std::size_t round = 0; round <= updates.size(); ++round) {
+    const bool last = round == updates.size();
+    sent.emplace_back(ranks);
+    come.push_back(0);
+    for (std::size_t from = 0; from < ranks; ++from) {
+      for (std::size_t to = 0; to < ranks; ++to) {
+        std::size_t& waiting = held[from][to];
+        if (!last) waiting += updates[round][from][to];
+        const std::size_t messages = last ? (waiting > 0 ? 1 : 0) : waiting / bucket;
+        waiting -= std::min(waiting, messages * bucket);
+        if (from == me) sent.back()[to] = messages;
+        if (to == me) come.back() += messages;
+      }
+    }
+  }
+
+  Script script;
+  const std::size_t all = std::accumulate(come.begin(), come.end(), std::size_t{0});
+  std::size_t posted = 0;
+  const auto post = [&] {
+    if (posted == all) return;
+    script.receive(kAnySource, kDataTag, bucket * kUpdateBytes);
+    ++posted;
+  };
+  for (int i = 0; i < parameters.outstanding; ++i) post();
+  std::size_t received = 0;
+  const auto take = [&](std::size_t messages) {
+    for (std::size_t i = 0; i < messages; ++i) {
+      script.wait(received++);
+      post();
+    }
+  };
+  // Messages of a round are waited for a round later: all are under way by then, so that
+  // nobody waits for somebody who waits.
+  for (std::size_t round = 0; round < sent.size(); ++round) {
+    script.compute(parameters.compute_us * 1e-6);
+    for (std::size_t by = 1; by < ranks; ++by) {
+      const std::size_t to = (me + by) % ranks;
+      for (std::size_t i = 0; i < sent[round][to]; ++i) {
+        script.send(static_cast<int>(to), kDataTag, bucket * kUpdateBytes);
+      }
+    }
+    if (round > 0) take(come[round - 1]);
+  }
+  take(come.back());
+  script.wait_all();
+  return script;
+}
+
+Script random_access(const Parameters& parameters, const Places&, int rank, int size) {
+  return random_access_in(parameters, parameters.bytes, rank, size);
+}
+
+Script random_access_each(const Parameters& parameters, const Places&, int rank, int size) {
+  return random_access_in(parameters, kUpdateBytes, rank, size);
+}
+
+// After every round everybody tells everybody how much comes, and sends it.
+Script random_access_all(const Parameters& parameters, const Places&, int rank, int size) {
+  const Updates updates = updates_of(parameters, size);
+  const auto me = static_cast<std::size_t>(rank);
+  Script script;
+  for (const auto& round : updates) {
+    const auto exchange = [&](int tag, auto bytes_of) {
+      for (int by = 1; by < size; ++by) {
+        const auto from = static_cast<std::size_t>((rank - by + size) % size);
+        const std::size_t bytes = bytes_of(round[from][me]);
+        if (bytes > 0) script.receive(static_cast<int>(from), tag, bytes);
+      }
+      for (int by = 1; by < size; ++by) {
+        const auto to = static_cast<std::size_t>((rank + by) % size);
+        const std::size_t bytes = bytes_of(round[me][to]);
+        if (bytes > 0) script.send(static_cast<int>(to), tag, bytes);
+      }
+      script.wait_all();
+    };
+    script.compute(parameters.compute_us * 1e-6);
+    exchange(kSetupTag, [](std::size_t) { return std::size_t{8}; });
+    exchange(kDataTag, [](std::size_t updates_there) { return updates_there * kUpdateBytes; });
+  }
+  return script;
+}
+
 }  // namespace
 
 std::vector<Motif> irregular() {
   return {{"amr", "adaptive mesh: set-up by ANY_SOURCE, irregular halo, probed messages", 2, amr},
           {"fds", "long posted queues matched out of order", 2, fds},
-          {"many-to-one", "master and workers, ANY_SOURCE", 2, many_to_one}};
+          {"many-to-one", "master and workers, ANY_SOURCE", 2, many_to_one},
+          {"random-access", "updates of random words of a table, gathered in buckets", 2,
+           random_access},
+          {"random-access-each", "the same, every update a message", 2, random_access_each},
+          {"random-access-all", "the same, rounds of all-to-all exchanges", 2, random_access_all}};
 }
 
 }  // namespace suite::motifs

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Skeletons of two proxy applications.
+// Skeletons of three proxy applications.
 #include <cmath>
 #include <cstdlib>
+#include <set>
 
 #include "motif.hpp"
 
@@ -83,11 +84,75 @@ Script kripke(const Parameters& parameters, const Places& places, int rank, int 
   return script;
 }
 
+// A multigrid cycle on an unstructured mesh (AMG2013): set-up, where a rank knows whom it
+// needs and not who needs it, then halos on ever coarser grids and back. Coarser grids have
+// wider stencils, neighbours further away and shorter messages; the coarsest one is solved
+// on rank 0.
+Script amg(const Parameters& parameters, const Places& places, int rank, int size) {
+  constexpr int kSetupTag = 0;
+  constexpr int kCoarsestTag = 1;
+  constexpr int kLevelTag = 2;  // + level * outstanding + part
+  const Grid grid(places, rank, sides_of(size, 3));
+  struct Level {
+    std::set<int> neighbours;
+    std::size_t bytes;
+  };
+  std::vector<Level> levels;
+  for (int step = 1; step < grid.sides()[0]; step *= 2) {
+    Level level{{}, std::max<std::size_t>(parameters.bytes >> (2 * levels.size()), 8)};
+    const int reach = step == 1 ? 1 : 2;
+    for (int z = -reach; z <= reach; ++z) {
+      for (int y = -reach; y <= reach; ++y) {
+        for (int x = -reach; x <= reach; ++x) {
+          const int peer = grid.neighbour(x * step, y * step, z * step, false);
+          if (peer >= 0 && peer != rank) level.neighbours.insert(peer);
+        }
+      }
+    }
+    levels.push_back(std::move(level));
+  }
+  Script script;
+  for (const Level& level : levels) {
+    for (std::size_t i = 0; i < level.neighbours.size(); ++i) {
+      script.receive(kAnySource, kSetupTag, 8);
+    }
+  }
+  for (const Level& level : levels) {
+    for (const int peer : level.neighbours) script.send(peer, kSetupTag, 8);
+  }
+  script.wait_all();
+  const auto exchange = [&](std::size_t number) {
+    const Level& level = levels[number];
+    const int first = kLevelTag + static_cast<int>(number) * parameters.outstanding;
+    for (int part = 0; part < parameters.outstanding; ++part) {
+      for (const int peer : level.neighbours) script.receive(peer, first + part, level.bytes);
+    }
+    script.compute(parameters.compute_us * 1e-6);
+    for (int part = 0; part < parameters.outstanding; ++part) {
+      for (const int peer : level.neighbours) script.send(peer, first + part, level.bytes);
+    }
+    script.wait_all();
+  };
+  for (std::size_t i = 0; i < levels.size(); ++i) exchange(i);
+  if (rank == 0) {
+    for (int i = 1; i < size; ++i) script.receive(kAnySource, kCoarsestTag, 8);
+    script.wait_all();
+    for (int i = 1; i < size; ++i) script.send(i, kCoarsestTag, 8);
+  } else {
+    script.receive(0, kCoarsestTag, 8);
+    script.send(0, kCoarsestTag, 8);
+  }
+  script.wait_all();
+  for (std::size_t i = levels.size(); i > 0; --i) exchange(i - 1);
+  return script;
+}
+
 }  // namespace
 
 std::vector<Motif> proxies() {
   return {{"lulesh", "three exchanges with up to 26 neighbours per step", 2, lulesh},
-          {"kripke", "sweeps from eight corners, all receives posted at the start", 2, kripke}};
+          {"kripke", "sweeps from eight corners, all receives posted at the start", 2, kripke},
+          {"amg", "multigrid cycle: set-up by ANY_SOURCE, neighbours ever further away", 2, amg}};
 }
 
 }  // namespace suite::motifs
