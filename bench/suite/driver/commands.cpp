@@ -9,8 +9,9 @@
 namespace bench {
 
 const std::vector<Sweep>& sweeps() {
-  static const std::vector<Sweep> all{rma_mt(), shmem_mt(), pingpong(),   msgrate(),
-                                      motifs(), miniapps(), structures(), power()};
+  static const std::vector<Sweep> all{rma_mt(),      shmem_mt(),    pingpong(), msgrate(),
+                                      tail_queues(), queue_depth(), motifs(),   miniapps(),
+                                      structures(),  power()};
   return all;
 }
 
@@ -64,6 +65,7 @@ void add_suite(CLI::App& app, Context& context) {
   all->footer("Every benchmark takes --quick and --output too: ./run bench --help");
   add_sweep_options(*all, settings);
   all->callback([&context] { context.exit_code = run_all(context, settings); });
+  add_agreement(app, context);
 }
 
 }  // namespace bench

@@ -70,6 +70,73 @@ std::vector<Job> msgrate_jobs(Effort effort) {
   return all;
 }
 
+// The modified message rate of M. Dosanjh's section 6.4.1: queues of one length on both
+// sides, several threads, more of both than a small machine has cores.
+std::vector<Job> tail_queue_jobs(Effort effort) {
+  std::vector<long> lengths{1, 4, 16, 64, 256, 1024};
+  if (effort == Effort::quick) lengths = {1, 256};
+  if (effort == Effort::full) lengths = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
+  std::vector<Job> all;
+  for (const long length : lengths) {
+    Job job{"msgrate", 8, {}, {}};
+    job.arguments = {"--threads",           "2", "--posted", std::to_string(length), "--unexpected",
+                     std::to_string(length)};
+    job.parameters["threads"] = 2;
+    job.parameters["posted"] = length;
+    job.parameters["unexpected"] = length;
+    all.push_back(std::move(job));
+  }
+  return all;
+}
+
+constexpr const char* kSingleLock = "tagline:locked@mcs:linear";
+
+// Beside the single lock's at the same queue length.
+void add_rate_over_single_lock(std::vector<Record>& records) {
+  for (Record& record : records) {
+    if (!record.contains("messages_per_s")) continue;
+    for (const Record& other : records) {
+      if (!other.contains("messages_per_s") || other["mpi"] != kSingleLock ||
+          other["posted"] != record["posted"]) {
+        continue;
+      }
+      record["rate_over_single_lock"] =
+          record["messages_per_s"].get<double>() / other["messages_per_s"].get<double>();
+    }
+  }
+}
+
+std::vector<Job> queue_depth_jobs(Effort effort) {
+  std::string depths = "0,1,16,64,256,1024,4096";
+  std::string bytes = "1,64,1024,16384,262144";
+  if (effort == Effort::quick) depths = "0,64,1024", bytes = "1,4096";
+  if (effort == Effort::full) depths += ",16000", bytes += ",1048576";
+  std::vector<Job> all;
+  for (const std::string test : {"latency", "bandwidth"}) {
+    for (const std::string ahead : {"posted", "unexpected", "any_source", "any_tag", "random"}) {
+      Job job{"queue_depth", 2, {}, {}};
+      job.arguments = {"--test",   test,   "--ahead", ahead,
+                       "--depths", depths, "--bytes", test == "latency" ? "1" : bytes};
+      job.parameters["test"] = test;
+      job.parameters["ahead"] = ahead;
+      all.push_back(std::move(job));
+    }
+  }
+  return all;
+}
+
+// Each test in a field of its own, for tables and plots of its own.
+void part_tests(std::vector<Record>& records) {
+  for (Record& record : records) {
+    if (!record.contains("time_us")) continue;
+    if (record["test"] == "latency") {
+      record["latency_us"] = record["time_us"];
+    } else {
+      record["bandwidth_MB_per_s"] = record["MB_per_s"];
+    }
+  }
+}
+
 }  // namespace
 
 Sweep pingpong() {
@@ -111,6 +178,44 @@ Sweep msgrate() {
             "receives ahead",
             "messages/s"}},
           msgrate_jobs};
+}
+
+Sweep tail_queues() {
+  const auto view = [](const std::string& title, const std::string& field,
+                       const std::string& unit) {
+    return View{title, {}, {}, "posted", field, "entries in both queues", unit};
+  };
+  return {"tail-queues",
+          "message rate of 8 ranks x 2 threads: a single lock, tail queues, binned ones",
+          {view("Message rate of 8 ranks x 2 threads", "messages_per_s", "messages/s"),
+           view("The same, over that of a single lock", "rate_over_single_lock", "ratio")},
+          tail_queue_jobs,
+          {kSingleLock, "tagline:tail@mcs:linear", "tagline:binned@mcs:linear"},
+          {},
+          add_rate_over_single_lock};
+}
+
+Sweep queue_depth() {
+  return {"queue-depth",
+          "latency and bandwidth behind queues of some depth, caches swept",
+          {{"Latency behind a queue of 1-byte messages",
+            {"ahead"},
+            {},
+            "depth",
+            "latency_us",
+            "entries ahead",
+            "us"},
+           {"Bandwidth behind a queue",
+            {"ahead", "bytes"},
+            {},
+            "depth",
+            "bandwidth_MB_per_s",
+            "entries ahead",
+            "MB/s"}},
+          queue_depth_jobs,
+          {"ob1", "tagline", "mpich"},
+          {},
+          part_tests};
 }
 
 }  // namespace bench

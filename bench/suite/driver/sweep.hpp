@@ -83,10 +83,14 @@ Sweep rma_mt();
 Sweep shmem_mt();
 Sweep pingpong();
 Sweep msgrate();
+Sweep tail_queues();
+Sweep queue_depth();
 Sweep motifs();
 Sweep miniapps();
 Sweep structures();
 Sweep power();
+
+void add_agreement(CLI::App& app, Context& context);
 
 // One self-contained file: plots, tables, failures, records.
 void write_html(const std::filesystem::path& file, const std::string& commit,

@@ -13,6 +13,9 @@
 // --uncached M: each message goes from and to a place of M MiB that has not been used for
 // as long as they last, so that no cache holds it; without it the same places come again.
 //
+// --one-place: all messages of a window go from and to the same place, as in benchmarks that
+// do not look at what they received.
+//
 // Pair i is rank i and rank i + half of all (--pairing halves: between nodes, if ranks
 // are placed node by node) or ranks 2i and 2i + 1 (neighbours: inside a node). Pairs
 // that are not active wait in a barrier. The time is the slowest pair's; the mean over
@@ -42,6 +45,7 @@ struct Options {
   int window = 64;
   int preposted = 0;  // all of the window
   int uncached = 0;   // MiB
+  bool one_place = false;
 };
 
 class Pair {
@@ -51,9 +55,11 @@ class Pair {
         window_(options.test == "latency" ? 1 : options.window),
         depth_(options.preposted == 0 ? window_ : std::min(options.preposted, window_)),
         bytes_(bytes),
-        places_(std::max(
-            window_,
-            static_cast<int>((static_cast<std::size_t>(options.uncached) << 20) / bytes))) {
+        places_(options.one_place
+                    ? 1
+                    : std::max(window_,
+                               static_cast<int>((static_cast<std::size_t>(options.uncached) << 20) /
+                                                bytes))) {
     const bool halves = options.pairing == "halves";
     const int half = session.size() / 2;
     const int pair = halves ? session.rank() % half : session.rank() / 2;
@@ -241,6 +247,11 @@ void run(Session& session, const Options& options) {
                        " ranks, and there are " + std::to_string(session.size()));
     }
   }
+  if (options.one_place && (options.uncached > 0 || session.settings().verify)) {
+    throw UsageError(
+        "--one-place lets messages overwrite each other: neither --uncached nor "
+        "--verify goes with it");
+  }
   if (options.preposted > options.window) {
     throw UsageError("--preposted " + std::to_string(options.preposted) +
                      " is more than the --window of " + std::to_string(options.window));
@@ -271,6 +282,7 @@ void run(Session& session, const Options& options) {
       Record record = session.record();
       record["test"] = options.test;
       if (options.uncached > 0) record["uncached_MiB"] = options.uncached;
+      if (options.one_place) record["one_place"] = true;
       record["pairing"] = options.pairing;
       record["pairs"] = pairs;
       record["bytes"] = bytes;
@@ -304,6 +316,7 @@ int main(int argc, char** argv) {
               "receives posted ahead; 0: all of the window");
   line.number("--uncached", options.uncached, 0, 4096,
               "MiB that the messages' places are spread over; 0: the same places again");
+  line.yes("--one-place", options.one_place, "all messages go from and to the same place");
   return suite::run_program(
       argc, argv, line, [] { return MPI_THREAD_SINGLE; },
       [&](Session& session) { run(session, options); });
