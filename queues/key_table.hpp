@@ -140,12 +140,14 @@ class KeyTable {
   static constexpr std::size_t kDiscardedSlots = 8192;  // at a time: 256 KiB
   static constexpr unsigned kMovesPerCall = 16;
 
-  // Source and tag are spread by constants of their own: one multiplication of
-  // both together clusters when one varies and the other does not.
+  // Source and tag are spread by constants of their own: one multiplication of both
+  // together clusters when one varies and the other does not. Of 60000 random pairs one with
+  // the shortest probes at every size, over ranks and tags that count up alone, together,
+  // in strides and in grids: shorter than those of a random function.
   static std::size_t home(const Table& table, std::uint64_t key) noexcept {
     const std::uint64_t source = key & 0xffffffffu;
     const std::uint64_t tag = key >> 32;
-    return (source * 0x9e3779b97f4a7c15u + tag * 0xd1342543de82ef95u) >> table.shift;
+    return (source * 0xec1f4587009bea81u + tag * 0x2d108d7b36bc850bu) >> table.shift;
   }
 
   // A slot of the old table whose key was used up or moved: it keeps its place,
@@ -154,11 +156,9 @@ class KeyTable {
   // Neither a source of 2^32 - 1 nor its combination with this tag is a rank.
   static constexpr std::uint64_t kGone = ~std::uint64_t{0};
 
-  // How many keys a table of this capacity takes before it grows: small ones
-  // stay sparse for the shortest probes, large ones are denser for the cache.
-  static std::size_t limit_of(std::size_t capacity) noexcept {
-    return capacity <= 4096 ? capacity / 8 : capacity <= 65536 ? capacity / 4 : capacity / 2;
-  }
+  // How many keys a table of this capacity takes before it grows. Probes are short even
+  // so, and a table's first use costs what its memory does: a page fault for 128 slots.
+  static std::size_t limit_of(std::size_t capacity) noexcept { return capacity / 2; }
 
   Slot* find_in_old(std::uint64_t key) const noexcept;
   bool in_old(const Slot* slot) const noexcept {
