@@ -210,7 +210,7 @@ void Session::describe() {
   environment_["thread_level"] = level_name(threads_provided_);
   environment_["nodes"] = nodes_;
   environment_["ranks"] = size_;
-  environment_["placement"] = ranks_at;
+  environment_["rank_placement"] = ranks_at;
   environment_["energy_counters"] = EnergyMeter::description();
   environment_["cpu_frequency"] = cpu_frequency_description();
   if (settings_.cpu_mhz > 0) environment_["cpu_mhz_limit"] = settings_.cpu_mhz;
@@ -319,9 +319,10 @@ void Session::finish() {
     }
   }
   const Record& any = records_.front();
-  std::printf("%s\n%s, %d ranks on %d node%s, thread level %s\n", title_.c_str(),
-              any.text("mpi_library").c_str(), size_, nodes_, nodes_ == 1 ? "" : "s",
-              any.text("thread_level").c_str());
+  std::printf(
+      "%s\n%s, %d ranks on %d node%s, thread level %s, the harness takes %s ns of an operation\n",
+      title_.c_str(), any.text("mpi_library").c_str(), size_, nodes_, nodes_ == 1 ? "" : "s",
+      any.text("thread_level").c_str(), cell(any.find("harness_ns_per_operation")).c_str());
   bench::Table table("");
   table.header(shown);
   for (const Record& record : records_) {

@@ -48,11 +48,20 @@ struct Options {
   bool one_place = false;
 };
 
+enum class Test { latency, bandwidth, bidirectional };
+
+Test test_of(const std::string& name) {
+  return name == "latency"     ? Test::latency
+         : name == "bandwidth" ? Test::bandwidth
+                               : Test::bidirectional;
+}
+
 class Pair {
  public:
   Pair(const Session& session, const Options& options, int active, std::size_t bytes)
       : session_(session),
-        window_(options.test == "latency" ? 1 : options.window),
+        test_(test_of(options.test)),
+        window_(test_ == Test::latency ? 1 : options.window),
         depth_(options.preposted == 0 ? window_ : std::min(options.preposted, window_)),
         bytes_(bytes),
         places_(options.one_place
@@ -66,7 +75,6 @@ class Pair {
     first_ = halves ? session.rank() < half : session.rank() % 2 == 0;
     peer_ = halves ? (first_ ? session.rank() + half : session.rank() - half) : session.rank() ^ 1;
     active_ = pair < active && session.rank() < 2 * half;
-    test_ = options.test;
     out_.resize(bytes * static_cast<std::size_t>(places_));
     in_.resize(out_.size());
     requests_.resize(static_cast<std::size_t>(window_));
@@ -84,8 +92,8 @@ class Pair {
       return suite::seed_of(
           {samples_, static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(place(slot))});
     };
-    const bool sends = active_ && (first_ || test_ == "bidirectional");
-    const bool receives = active_ && (!first_ || test_ != "bandwidth");
+    const bool sends = active_ && (first_ || test_ == Test::bidirectional);
+    const bool receives = active_ && (!first_ || test_ != Test::bandwidth);
     for (int slot = 0; verified && sends && slot < places_; ++slot) {
       suite::fill(at(out_, slot), bytes_, seed(session_.rank(), slot));
     }
@@ -95,7 +103,7 @@ class Pair {
     session_.barrier();
     for (int slot = 0; verified && receives && slot < window_; ++slot) {
       // A ping-pong brings the first rank's own data back to it.
-      const int from = test_ == "latency" && first_ ? session_.rank() : peer_;
+      const int from = test_ == Test::latency && first_ ? session_.rank() : peer_;
       const std::size_t wrong = suite::first_difference(at(in_, slot), bytes_, seed(from, slot));
       if (wrong != bytes_) {
         suite::wrong_data("message " + std::to_string(slot) + " of rank " + std::to_string(from) +
@@ -117,7 +125,7 @@ class Pair {
     first_place_ = place(window_);
     const MPI_Comm comm = session_.world();
     const int length = static_cast<int>(bytes_);
-    if (test_ == "latency") {
+    if (test_ == Test::latency) {
       if (first_) {
         MPI_Send(at(out_, 0), length, MPI_BYTE, peer_, kDataTag, comm);
         MPI_Recv(at(in_, 0), length, MPI_BYTE, peer_, kDataTag, comm, MPI_STATUS_IGNORE);
@@ -125,7 +133,7 @@ class Pair {
         MPI_Recv(at(in_, 0), length, MPI_BYTE, peer_, kDataTag, comm, MPI_STATUS_IGNORE);
         MPI_Send(at(in_, 0), length, MPI_BYTE, peer_, kDataTag, comm);
       }
-    } else if (test_ == "bandwidth") {
+    } else if (test_ == Test::bandwidth) {
       if (first_) {
         start_sends();
         MPI_Waitall(window_, sends_.data(), MPI_STATUSES_IGNORE);
@@ -168,10 +176,10 @@ class Pair {
   }
 
   const Session& session_;
+  const Test test_;
   const int window_;
   const int depth_;
   const std::size_t bytes_;
-  std::string test_;
   int peer_ = 0;
   bool first_ = false;
   bool active_ = false;
