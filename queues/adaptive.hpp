@@ -178,6 +178,7 @@ class WindowedIndex {
   // An entry costs about as much to index as this many cost to pass.
   static constexpr std::size_t kPatience = index_at_once ? 0 : 16;
   static constexpr std::size_t kMostPatience = 2048;
+  static constexpr std::size_t kShort = 48;  // entries that are compared faster than indexed once
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
   static constexpr std::size_t kMovesOfSearch = 512;           // of the entries it passed
@@ -224,6 +225,7 @@ class WindowedIndex {
     if (!index_->empty()) return;
     indexed_ = nullptr;
     indexing_ = index_at_once;
+    had_index_ = true;
   }
 
   std::size_t find_in_window(const MatchKey& key, std::uint64_t& depth) noexcept {
@@ -232,23 +234,36 @@ class WindowedIndex {
     const std::size_t passed = end - window_.head();
     depth += passed + (position != Window::kNone);
     if (passed == 0) return position;
-    passed_ += passed;
-    if (passed_ > (indexing_ ? 0 : patience())) [[unlikely]] {
+    if (indexing_ || is_too_much(passed)) [[unlikely]]
       start_indexing(end);
-    }
     return position;
+  }
+
+  // Counts what searches pass in vain. The count begins anew when all entries that were
+  // there when it began have gone: a short queue that is filled and drained again and again
+  // in any order stays without an index.
+  bool is_too_much(std::size_t passed) noexcept {
+    if (static_cast<std::int64_t>(window_.at(window_.head()).sequence - newest_counted_) > 0) {
+      newest_counted_ = window_.at(window_.tail() - 1).sequence;
+      passed_ = most_passed_ = 0;
+    }
+    passed_ += passed;
+    most_passed_ = std::max(most_passed_, patience());
+    return passed_ > most_passed_;
   }
 
   // Entries that searches may pass in vain before the window is indexed: as long
   // as that is cheaper, and not for long in any case, because entries that have
-  // left the cache cost more to pass.
+  // left the cache cost more to pass. Where an index was of use before, sooner.
   std::size_t patience() const noexcept {
-    return std::min(kPatience * (window_.tail() - window_.head()), kMostPatience);
+    const std::size_t length = window_.tail() - window_.head();
+    if (had_index_ && length > kShort) return length;
+    return std::min(kPatience * length, kMostPatience);
   }
 
   [[gnu::noinline, gnu::cold]] void start_indexing(std::size_t before) noexcept {
     const std::size_t passed = before - window_.head();
-    passed_ = 0;
+    passed_ = most_passed_ = 0;
     if (passed <= kNear) return;
     indexing_ = true;
     move_to_index(kMovesOfSearch, before);
@@ -314,7 +329,10 @@ class WindowedIndex {
   Window window_;
   std::unique_ptr<KeyIndex> index_;
   bool indexing_ = index_at_once;
-  std::size_t passed_ = 0;  // entries of the window, in vain, since it was last decided about
+  bool had_index_ = false;
+  std::size_t passed_ = 0;  // see is_too_much()
+  std::size_t most_passed_ = 0;
+  std::uint64_t newest_counted_ = 0;
   QueueResources* resources_;
   const QueueSide side_;
   Hints hints_;
