@@ -8,6 +8,7 @@
 #include <string>
 
 #include "match/concurrent.hpp"
+#include "match/profile.hpp"
 #include "match/structures.hpp"
 
 namespace tagline {
@@ -117,13 +118,9 @@ tagline_matcher* make_plain(const std::string& structure, const std::string& par
       });
 }
 
-}  // namespace
-
-tagline_matcher* make_matcher(const tagline_options& options) {
-  const Wish isa = wish(options.isa, "TAGLINE_ISA");
+// What the options and the environment ask for, or nothing: a profile is not asked then.
+tagline_matcher* make_matcher(const Wish& queue, const Wish& isa, const tagline_options& options) {
   const simd::Kernels& kernels = choose(simd::available_kernels, isa.text, isa, "instruction set");
-
-  const Wish queue = wish(options.queue, "TAGLINE_QUEUE");
   QueueText text = parse(queue.text);
   text.structure =
       choose([](unsigned i) { return i < std::size(kStructures) ? &kStructures[i] : nullptr; },
@@ -140,6 +137,7 @@ tagline_matcher* make_matcher(const tagline_options& options) {
             : threading(text.threading)
                   .make(text.structure, text.parameter, text.argument, kernels, options));
     matcher->queue_name = name;
+    matcher->reason = queue.text.empty() ? "default" : "asked for";
     matcher->is_for_threads = !text.threading.empty();
     return matcher.release();
   } catch (const std::invalid_argument& error) {
@@ -150,6 +148,37 @@ tagline_matcher* make_matcher(const tagline_options& options) {
                                     .append(": ")
                                     .append(error.what()));
   }
+}
+
+// nullptr: the profile does not say, or not what is possible here.
+tagline_matcher* make_by_profile(const std::string& path, const Wish& isa,
+                                 const tagline_options& options) {
+  const std::string kind = profile_kind(options);
+  const ProfileChoice* choice = profile_choice(path, kind);
+  if (choice == nullptr) return nullptr;
+  const std::string origin = " in the profile " + path;
+  try {
+    tagline_matcher* const matcher = make_matcher(
+        {choice->queue, origin}, isa.text.empty() ? Wish{choice->isa, origin} : isa, options);
+    matcher->reason = "profile " + path + " for " + kind;
+    return matcher;
+  } catch (const std::invalid_argument& error) {
+    if (!isa.text.empty()) choose(simd::available_kernels, isa.text, isa, "instruction set");
+    report_profile(path, error.what());
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+tagline_matcher* make_matcher(const tagline_options& options) {
+  const Wish isa = wish(options.isa, "TAGLINE_ISA");
+  const Wish queue = wish(options.queue, "TAGLINE_QUEUE");
+  const Wish profile = wish(options.profile, "TAGLINE_PROFILE");
+  if (queue.text.empty() && !profile.text.empty()) {
+    if (tagline_matcher* matcher = make_by_profile(profile.text, isa, options)) return matcher;
+  }
+  return make_matcher(queue, isa, options);
 }
 
 }  // namespace tagline

@@ -51,6 +51,7 @@ struct tagline_matcher {
   // members of what is derived from here.
   std::unique_ptr<tagline::MemoryObserver> memory_observer;
   std::string queue_name;  // as asked for, with its parameter
+  std::string reason;      // why that one
   const char* isa_name = nullptr;
   bool is_for_threads = false;
 };

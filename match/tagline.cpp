@@ -172,6 +172,10 @@ const char* tagline_matcher_isa(const tagline_matcher* matcher) {
   return matcher == nullptr ? nullptr : matcher->isa_name;
 }
 
+const char* tagline_matcher_reason(const tagline_matcher* matcher) {
+  return matcher == nullptr ? nullptr : matcher->reason.c_str();
+}
+
 const char* tagline_queue_name(unsigned index) { return tagline::structure_name(index); }
 
 const char* tagline_threading_name(unsigned index) { return tagline::threading_name(index); }

@@ -117,10 +117,17 @@ typedef struct tagline_options {
   int threads;           /**< Not 0: for several threads at once. How is the first part of the
                               queue's name, see tagline_threading_name(); without one the first
                               of them. */
+  const char* profile;   /**< File made by `tagline tune`. Where neither queue nor TAGLINE_QUEUE says
+                              otherwise it chooses queue and instruction set for the kind of matcher
+                              that threads, ranks and hints tell. One that cannot be used is said on
+                              stderr, once, and the defaults count. TAGLINE_PROFILE overrides. */
+  int32_t ranks;         /**< From how many sources messages may come; 0: not known. */
+  unsigned hints;        /**< Of tagline_hint: what the host knows already that it will promise of
+                              all contexts. tagline_set_hints() is still what makes the promise. */
 } tagline_options;
 
 #define TAGLINE_OPTIONS_DEFAULT \
-  { NULL, NULL, 0, 0, 0 }
+  { NULL, NULL, 0, 0, 0, NULL, 0, 0 }
 
 /**
  * Create a matcher with two empty queues. Node memory is taken on first use.
@@ -443,6 +450,9 @@ TAGLINE_API void tagline_heater_get_statistics(tagline_heater* heater,
  *  instruction set that a matcher uses. */
 TAGLINE_API const char* tagline_matcher_queue(const tagline_matcher* matcher);
 TAGLINE_API const char* tagline_matcher_isa(const tagline_matcher* matcher);
+
+/** Why it has that queue: "default", "asked for", or "profile FILE for single/any/many". */
+TAGLINE_API const char* tagline_matcher_reason(const tagline_matcher* matcher);
 
 /** Names valid for options.queue, by index from 0; NULL behind the last. */
 TAGLINE_API const char* tagline_queue_name(unsigned index);

@@ -72,17 +72,21 @@ Peer* PeerTable::add_page(std::int32_t index) {
   return present;
 }
 
-tagline_status create_matcher(tagline_matcher** matcher, bool threads) {
+tagline_status create_matcher(tagline_matcher** matcher, const MatcherUse& use) {
   tagline_options options = TAGLINE_OPTIONS_DEFAULT;
   // An empty MCA parameter means the default, as an unset one does.
   const auto text = [](const char* name) { return std::string(name != nullptr ? name : ""); };
   std::string queue = text(plugin.parameters.queue);
   const std::string isa = text(plugin.parameters.isa);
   const std::string threading = text(plugin.parameters.threading);
-  if (threads && !threading.empty()) queue = threading + ":" + queue;
+  const std::string profile = text(plugin.parameters.profile);
+  if (use.threads && !threading.empty()) queue = threading + ":" + queue;
   options.queue = queue.c_str();
   options.isa = isa.c_str();
-  options.threads = threads;
+  options.threads = use.threads;
+  options.profile = profile.c_str();
+  options.ranks = use.ranks;
+  options.hints = use.hints;
   return tagline_create(&options, matcher);
 }
 
@@ -92,20 +96,29 @@ int tagline_add_comm(ompi_communicator_t* comm) {
   if (state == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   state->comm = comm;
   state->context_id = tagline_context_id(comm);
-  const tagline_status status = create_matcher(&state->matcher, plugin.threads);
-  if (status != TAGLINE_OK || !state->peers.resize(ompi_group_size(comm->c_remote_group))) {
+  for (const int assertion : {OMPI_COMM_ASSERT_NO_ANY_SOURCE, OMPI_COMM_ASSERT_NO_ANY_TAG,
+                              OMPI_COMM_ASSERT_EXACT_LENGTH, OMPI_COMM_ASSERT_ALLOW_OVERTAKE}) {
+    ompi_comm_assert_subscribe(comm, assertion);
+  }
+  const int ranks = ompi_group_size(comm->c_remote_group);
+  // Those that the communicator is made with: what comes later finds the matcher made.
+  unsigned hints = 0;
+  if (OMPI_COMM_CHECK_ASSERT_NO_ANY_SOURCE(comm)) hints |= TAGLINE_NO_ANY_SOURCE;
+  if (OMPI_COMM_CHECK_ASSERT_NO_ANY_TAG(comm)) hints |= TAGLINE_NO_ANY_TAG;
+  const tagline_status status = create_matcher(&state->matcher, {plugin.threads, ranks, hints});
+  if (status != TAGLINE_OK || !state->peers.resize(ranks)) {
     tagline_destroy(state->matcher);
     delete state;
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
 
-  if (comm == &ompi_mpi_comm_world.comm) share_credit(ompi_group_size(comm->c_remote_group));
+  if (comm == &ompi_mpi_comm_world.comm) share_credit(ranks);
   keep_hot(state->matcher);
-  for (const int assertion : {OMPI_COMM_ASSERT_NO_ANY_SOURCE, OMPI_COMM_ASSERT_NO_ANY_TAG,
-                              OMPI_COMM_ASSERT_EXACT_LENGTH, OMPI_COMM_ASSERT_ALLOW_OVERTAKE}) {
-    ompi_comm_assert_subscribe(comm, assertion);
-  }
 
+  opal_output_verbose(10, ompi_pml_base_framework.framework_output,
+                      "pml tagline: context %u, %d ranks: queue %s on %s (%s)", state->context_id,
+                      ranks, tagline_matcher_queue(state->matcher),
+                      tagline_matcher_isa(state->matcher), tagline_matcher_reason(state->matcher));
   observe(*state);
   StoredArrival* early = nullptr;
   {

@@ -95,9 +95,15 @@ inline mca_bml_base_endpoint_t* endpoint_of(ompi_communicator_t* comm, int rank)
   return proc == nullptr ? nullptr : mca_bml_base_get_endpoint(proc);
 }
 
-// A matcher with the user's parameters, for one thread or for several. On failure
-// tagline_error_message() says why.
-tagline_status create_matcher(tagline_matcher** matcher, bool threads);
+// What is known of a communicator when its matcher is made, see tagline_options.
+struct MatcherUse {
+  bool threads = false;
+  int ranks = 0;
+  unsigned hints = 0;
+};
+
+// A matcher with the user's parameters. On failure tagline_error_message() says why.
+tagline_status create_matcher(tagline_matcher** matcher, const MatcherUse& use);
 
 extern "C" int tagline_add_comm(ompi_communicator_t* comm);
 extern "C" int tagline_del_comm(ompi_communicator_t* comm);

@@ -102,7 +102,7 @@ bool version_fits() {
 // The names in pml_tagline_queue and pml_tagline_isa, before any communicator needs them.
 bool matcher_fits() {
   tagline_matcher* matcher = nullptr;
-  if (create_matcher(&matcher, true) == TAGLINE_OK) {
+  if (create_matcher(&matcher, {.threads = true}) == TAGLINE_OK) {
     tagline_destroy(matcher);
     return true;
   }
@@ -231,6 +231,12 @@ extern "C" int tagline_component_register(void) {
                    names(tagline_lock_name);
   add_parameter("threading", threading_help.c_str(), MCA_BASE_VAR_TYPE_STRING,
                 &parameters.threading);
+  add_parameter("profile",
+                "File made by `tagline tune`, which chooses structure, instruction set and "
+                "threading of each communicator's queues unless pml_tagline_queue or "
+                "pml_tagline_threading says something (empty: none). The environment variable "
+                "TAGLINE_PROFILE overrides it; --mca pml_base_verbose 10 shows what was chosen",
+                MCA_BASE_VAR_TYPE_STRING, &parameters.profile);
   add_parameter("free_list_num", "Elements that the free lists start with", MCA_BASE_VAR_TYPE_INT,
                 &parameters.free_list_num);
   add_parameter("free_list_max", "Most elements in a free list (-1: no limit)",

@@ -285,6 +285,8 @@ int tagline_dump(ompi_communicator_t* comm, int /* verbose */) {
               static_cast<unsigned long long>(counts.queues.posted.length),
               static_cast<unsigned long long>(counts.queues.unexpected.length),
               static_cast<unsigned long long>(counts.unexpected_bytes), state->held.size());
+  opal_output(0, "  queue %s on %s (%s)", tagline_matcher_queue(state->matcher),
+              tagline_matcher_isa(state->matcher), tagline_matcher_reason(state->matcher));
   tagline_for_each(state->matcher, print_entry, nullptr);
   return OMPI_SUCCESS;
 }

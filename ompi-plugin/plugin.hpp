@@ -17,6 +17,7 @@ struct Parameters {
   const char* queue = nullptr;
   const char* isa = nullptr;
   const char* threading = nullptr;
+  const char* profile = nullptr;
   int free_list_num = 4;
   int free_list_max = -1;
   int free_list_inc = 64;

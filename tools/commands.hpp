@@ -26,6 +26,11 @@ void add_record(CLI::App& app, Context& context);
 void add_replay(CLI::App& app, Context& context);
 void add_report(CLI::App& app, Context& context);
 void add_simulate(CLI::App& app, Context& context);
+void add_tune(CLI::App& app, Context& context);
+void add_completion(CLI::App& app, Context& context);
+
+// Empty if it is a command; else a sentence, with the one that was probably meant.
+std::string unknown_command(const CLI::App& app, const std::string& word);
 
 // A line on stderr that replaces itself on a terminal; elsewhere nothing is said.
 void progress(const std::string& text);

@@ -10,7 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "match/profile.hpp"
 #include "match/tagline.h"
+#include "profile_place.hpp"
 #include "structures.hpp"
 
 namespace tagline::tools {
@@ -107,11 +109,40 @@ Json mpich(const Context& context) {
           {"recorder", fs::exists(context.libraries / "libtagline_record_mpich.so")}};
 }
 
+// The one that TAGLINE_PROFILE names, else the one that `tagline tune` has written.
+Json profile() {
+  const char* named = std::getenv("TAGLINE_PROFILE");
+  const bool in_use = named != nullptr && *named != '\0';
+  std::string path;
+  try {
+    path = in_use ? named : usual_profile().string();
+  } catch (const Error&) {
+  }
+  if (!in_use && !fs::exists(path)) return {};
+  Json object = {{"file", path}, {"in_use", in_use}};
+  try {
+    const Profile found = read_profile(path);
+    const MachineProfile* machine = found.find(this_machine());
+    object["runs"] = machine == nullptr ? 0 : machine->runs.size();
+    if (machine == nullptr) {
+      object["error"] = "it says nothing about this machine (" + this_machine() + ")";
+    } else {
+      for (const ProfileChoice& choice : machine->choices) {
+        object["choices"][choice.kind] = {{"queue", choice.queue}, {"instruction_set", choice.isa}};
+      }
+    }
+  } catch (const BadProfile& error) {
+    object["error"] = error.what();
+  }
+  return object;
+}
+
 Json collect(const Context& context) {
   tagline_memory_use memory;
   tagline_memory(&memory);
   Json settings = Json::object();
-  for (const char* name : {"TAGLINE_QUEUE", "TAGLINE_ISA", "TAGLINE_TRACE", "TAGLINE_TRACE_LIMIT"}) {
+  for (const char* name : {"TAGLINE_QUEUE", "TAGLINE_ISA", "TAGLINE_PROFILE", "TAGLINE_TRACE",
+                           "TAGLINE_TRACE_LIMIT"}) {
     if (const char* value = std::getenv(name)) settings[name] = value;
   }
   const bool counts_lines = fs::exists(context.libraries / "tagline_lines");
@@ -128,11 +159,13 @@ Json collect(const Context& context) {
   tagline_matcher* matcher = nullptr;
   if (tagline_create(nullptr, &matcher) == TAGLINE_OK) {
     object["matcher"] = {{"queue", tagline_matcher_queue(matcher)},
-                         {"instruction_set", tagline_matcher_isa(matcher)}};
+                         {"instruction_set", tagline_matcher_isa(matcher)},
+                         {"reason", tagline_matcher_reason(matcher)}};
     tagline_destroy(matcher);
   } else {
     object["matcher"] = {{"error", tagline_error_message()}};
   }
+  object["profile"] = profile();
   object["open_mpi"] = open_mpi(context);
   object["mpich"] = mpich(context);
   return object;
@@ -162,9 +195,25 @@ void print(const Json& info) {
   const Json& matcher = info["matcher"];
   say("a matcher now", matcher.contains("error") ? text(matcher["error"])
                                                  : text(matcher["queue"]) + " on " +
-                                                       text(matcher["instruction_set"]));
+                                                       text(matcher["instruction_set"]) + " (" +
+                                                       text(matcher["reason"]) + ")");
   for (const auto& [name, value] : info["environment"].items()) {
     say("environment", name + "=" + text(value));
+  }
+  const Json& profile = info["profile"];
+  if (profile.is_null()) {
+    say("profile", "none; tagline tune makes one");
+  } else {
+    say("profile", text(profile["file"]) +
+                       (profile["in_use"].get<bool>() ? ", in use" : ", not in use: TAGLINE_PROFILE "
+                                                                     "does not name it") +
+                       (profile.contains("error") ? ": " + text(profile["error"])
+                                                  : ", " + profile["runs"].dump() + " runs"));
+    if (profile.contains("choices")) {
+      for (const auto& [kind, choice] : profile["choices"].items()) {
+        say("", kind + ": " + text(choice["queue"]) + " on " + text(choice["instruction_set"]));
+      }
+    }
   }
   const auto recorder = [](const Json& mpi) {
     return std::string(mpi["recorder"].get<bool>() ? "can be recorded" : "no recorder is built");
@@ -204,7 +253,7 @@ void add_info(CLI::App& app, Context& context) {
       "  tagline info\n"
       "  TAGLINE_QUEUE=vector tagline info      is that valid?\n"
       "\n"
-      "Exit status 1 if the environment asks for what does not exist.");
+      "Exit status 1 if the environment asks for what does not exist, a profile included.");
   command->callback([as_json, &context] {
     const Json info = collect(context);
     if (*as_json) {
@@ -212,7 +261,10 @@ void add_info(CLI::App& app, Context& context) {
     } else {
       print(info);
     }
-    if (info["matcher"].contains("error")) context.exit_code = 1;
+    const Json& profile = info["profile"];
+    if (info["matcher"].contains("error") || (profile.contains("error") && profile["in_use"])) {
+      context.exit_code = 1;
+    }
   });
 }
 

@@ -23,18 +23,28 @@ int main(int argc, char** argv) {
       "  tagline record -o run1 -- mpirun -n 4 ./app     what did it post, send and receive?\n"
       "  tagline replay run1                             what would another structure cost?\n"
       "  tagline report run1 -o run1.html                all that on one page, with charts\n"
-      "  tagline simulate halo3d --ranks 262144          how long do lists become at scale?\n"};
+      "  tagline simulate halo3d --ranks 262144          how long do lists become at scale?\n"
+      "  tagline tune                                    what is best on this machine?\n"};
   app.name("tagline");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("tagline ") + tagline_version());
   app.footer(
-      "Exit status: 0 done, 1 failed (a sentence says why), 2 wrong usage.\n"
+      "Exit status: 0 done, 1 failed (a sentence says why), 2 wrong usage; of record that of what\n"
+      "it starts, of tune 130 if it was interrupted.\n"
       "`tagline COMMAND --help` has examples.");
   add_record(app, context);
   add_replay(app, context);
   add_report(app, context);
   add_simulate(app, context);
+  add_tune(app, context);
   add_info(app, context);
+  add_completion(app, context);
+  if (argc > 1 && argv[1][0] != '-') {
+    if (const std::string sentence = unknown_command(app, argv[1]); !sentence.empty()) {
+      std::fprintf(stderr, "tagline: %s\n", sentence.c_str());
+      return 2;
+    }
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

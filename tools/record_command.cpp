@@ -188,7 +188,8 @@ void add_record(CLI::App& app, Context& context) {
       "Under tagline's component (third example) the matcher itself writes as well, and the true\n"
       "order of arrivals is known; otherwise arrivals are worked out from the senders' traces.\n"
       "Not seen without the component: messages inside collectives, Open MPI's Fortran calls,\n"
-      "and programs linked statically. The exit status is that of the command.");
+      "and programs linked statically. The exit status is that of the command, 128 and the number of\n"
+      "the signal if one ended it, 127 if it cannot be started, 1 if nothing could be recorded.");
   command->callback([options, &context] { record(*options, context); });
 }
 

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "commands.hpp"
+#include "match/operations.hpp"
 #include "player.hpp"
 #include "structures.hpp"
 
@@ -41,7 +42,11 @@ void count_lines(Replayed& replayed, const ReplayOptions& options) {
   for (const std::uint32_t rank : replayed.ranks)
     ranks += (ranks.empty() ? "" : ",") + std::to_string(rank);
   std::string queues;
-  for (const auto& queue : replayed.queues) queues += (queues.empty() ? "" : ",") + queue.queue;
+  // What serves several threads is compiled without the hooks that count.
+  for (const auto& queue : replayed.queues) {
+    if (!queue.is_for_threads) queues += (queues.empty() ? "" : ",") + queue.queue;
+  }
+  if (queues.empty()) return;
   progress("counting cache lines");
   std::istringstream lines(output_of({options.lines_program, options.trace, "--ranks", ranks,
                                       "--queue", queues, "--most", std::to_string(kMostCounted)}));
@@ -73,9 +78,16 @@ std::vector<std::uint32_t> some_ranks(const TraceSet& traces,
 
 Replayed replay(const TraceSet& traces, const ReplayOptions& options) {
   Replayed replayed;
-  for (const std::string& name : options.queues.empty() ? structure_names() : options.queues) {
-    make_matcher(name);  // a name that is not known is said before anything takes time
+  std::vector<std::string> names = options.queues;
+  if (names.empty()) {
+    names = structure_names();
+    for (std::string& name : threaded_names()) names.push_back(std::move(name));
+  }
+  for (const std::string& name : names) {
+    // A name that is not known is said before anything takes time.
+    const bool is_for_threads = make_matcher(name)->is_for_threads;
     replayed.queues.emplace_back().queue = name;
+    replayed.queues.back().is_for_threads = is_for_threads;
   }
   const std::size_t count = replayed.queues.size();
   std::vector<std::vector<double>> rank_ns(count);  // by queue and pass, summed over ranks
@@ -169,8 +181,12 @@ const ReplayedQueue* Replayed::find(const std::string& queue) const {
 }
 
 const ReplayedQueue& Replayed::best() const {
-  return *std::min_element(queues.begin(), queues.end(), [](const auto& a, const auto& b) {
-    return a.ns_per_operation.median < b.ns_per_operation.median;
+  // What serves several threads is no advice for one.
+  const auto rank = [](const ReplayedQueue& queue) {
+    return std::pair(queue.is_for_threads, queue.ns_per_operation.median);
+  };
+  return *std::min_element(queues.begin(), queues.end(), [&](const auto& a, const auto& b) {
+    return rank(a) < rank(b);
   });
 }
 

@@ -16,7 +16,7 @@ namespace tagline::tools {
 
 struct ReplayOptions {
   std::vector<std::uint32_t> ranks;  // all: empty
-  std::vector<std::string> queues;   // all: empty
+  std::vector<std::string> queues;   // all, those for several threads too: empty
   double seconds = 10;
   bool lines = true;
   std::filesystem::path lines_program;
@@ -35,6 +35,7 @@ struct ReplayedSide {
 
 struct ReplayedQueue {
   std::string queue;
+  bool is_for_threads = false;
   bench::Spread ns_per_operation;  // over passes; of all ranks together
   ReplayedSide posted;
   ReplayedSide unexpected;

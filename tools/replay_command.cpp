@@ -98,7 +98,8 @@ void add_replay(CLI::App& app, Context& context) {
       ->delimiter(',');
   command
       ->add_option("--queue", options->replay.queues,
-                   "structures, linear,fuzzy:8; default: all of the library")
+                   "structures, linear,fuzzy:8,tail@mcs:linear; default: all of the library, and each "
+                   "way to serve several threads")
       ->delimiter(',');
   command->add_option("--seconds", options->replay.seconds, "to spend on timing")
       ->capture_default_str();

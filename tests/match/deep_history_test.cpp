@@ -32,7 +32,7 @@ TEST(OrderedOracle, FollowsLinearOnShortHistories) {
                      .posted_bias = seed % 5 < 2 ? 0.4 : 0.6};
     const auto history = random_history(mix);
     OrderedOracle oracle;
-    Library linear({"linear", nullptr, 0, 0, 0});
+    Library linear({"linear", nullptr, 0, 0, 0, nullptr, 0, 0});
     for (std::size_t i = 0; i < history.size(); ++i) {
       const Outcome expected = linear.play(history[i]);
       const Outcome actual = oracle.play(history[i]);
@@ -67,7 +67,7 @@ class DeepPlay {
   DeepPlay(const Deep& deep, const std::vector<std::string>& queues)
       : deep_(deep), random_(static_cast<std::uint32_t>(deep.entries + deep.wildcards)) {
     for (const std::string& queue : queues) {
-      const tagline_options options = {queue.c_str(), nullptr, 0, deep.first_handle, 0};
+      const tagline_options options = {queue.c_str(), nullptr, 0, deep.first_handle, 0, nullptr, 0, 0};
       names_.push_back(queue);
       libraries_.push_back(std::make_unique<Library>(options));
     }

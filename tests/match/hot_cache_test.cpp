@@ -264,7 +264,7 @@ TEST_F(HotCache, NoRegionIsTouchedOnceItIsGone) {
 
 class HeatedMatcher : public HotCache, public testing::WithParamInterface<std::string> {
  protected:
-  MatcherPointer matcher() const { return make_matcher({GetParam().c_str(), nullptr, 0, 0, 0}); }
+  MatcherPointer matcher() const { return make_matcher({GetParam().c_str(), nullptr, 0, 0, 0, nullptr, 0, 0}); }
 };
 
 // Posts receives with tags of their own and matches them in random order, the newest
@@ -369,7 +369,7 @@ INSTANTIATE_TEST_SUITE_P(Threaded, HeatedMatcher, testing::ValuesIn(threaded_que
                          name_of_queue);
 
 TEST_F(HotCache, AttachingWithoutMemoryChangesNothing) {
-  tagline_options options = {"linear", nullptr, 64 << 10, 0, 0};
+  tagline_options options = {"linear", nullptr, 64 << 10, 0, 0, nullptr, 0, 0};
   const MatcherPointer one = make_matcher(options);
   churn(one.get(), 700, 700, 1);
   EXPECT_EQ(tagline_heater_attach(heater_.get(), one.get()), TAGLINE_NO_MEMORY);

@@ -329,7 +329,7 @@ class Environment : public testing::Test {
     unsetenv("TAGLINE_ISA");
   }
   tagline_status create(const char* queue, const char* isa) {
-    const tagline_options options = {queue, isa, 0, 0, 0};
+    const tagline_options options = {queue, isa, 0, 0, 0, nullptr, 0, 0};
     tagline_matcher* matcher = nullptr;
     const tagline_status status = tagline_create(&options, &matcher);
     matcher_.reset(matcher);
@@ -354,7 +354,7 @@ TEST_F(Environment, DefaultsToTheBest) {
 
 TEST_F(Environment, ThreadsNeedNoName) {
   setenv("TAGLINE_QUEUE", "vector", 1);
-  const tagline_options options = {nullptr, nullptr, 0, 0, 1};
+  const tagline_options options = {nullptr, nullptr, 0, 0, 1, nullptr, 0, 0};
   tagline_matcher* matcher = nullptr;
   ASSERT_EQ(tagline_create(&options, &matcher), TAGLINE_OK);
   matcher_.reset(matcher);

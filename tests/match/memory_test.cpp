@@ -27,7 +27,7 @@ void PrintTo(const Load& load, std::ostream* out) { *out << load.queue; }
 class Drained : public testing::TestWithParam<Load> {
  protected:
   Drained() {
-    const tagline_options options = {GetParam().queue, nullptr, 0, 0, 0};
+    const tagline_options options = {GetParam().queue, nullptr, 0, 0, 0, nullptr, 0, 0};
     matcher_ = make_matcher(options);
   }
 
@@ -158,7 +158,7 @@ TEST_P(Drained, EntriesThatStayMoveAlong) {
 // The sequence numbers that move and pause are counted by wrap within the test.
 TEST(Memory, IsReturnedAcrossTheWrapOfHandles) {
   for (const char* queue : {"linear", "adaptive"}) {
-    const tagline_options options = {queue, nullptr, 0, std::uint64_t(0) - 105000, 0};
+    const tagline_options options = {queue, nullptr, 0, std::uint64_t(0) - 105000, 0, nullptr, 0, 0};
     const MatcherPointer matcher = make_matcher(options);
     void* out;
     for (int i = 0; i < 100000; ++i) {
@@ -178,7 +178,7 @@ TEST(Memory, IsReturnedAcrossTheWrapOfHandles) {
 }
 
 TEST(Memory, WithALimitIsReturnedAndServesAgain) {
-  const tagline_options options = {"linear", nullptr, 4 << 20, 0, 0};
+  const tagline_options options = {"linear", nullptr, 4 << 20, 0, 0, nullptr, 0, 0};
   const MatcherPointer matcher = make_matcher(options);
   void* out;
   for (int round = 0; round < 3; ++round) {
@@ -218,8 +218,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Memory, TellsWhatAllMatchersHold) {
   tagline_memory_use before;
   tagline_memory(&before);
-  const MatcherPointer a = make_matcher({"linear", nullptr, 0, 0, 0});
-  const MatcherPointer b = make_matcher({"vector", nullptr, 0, 0, 0});
+  const MatcherPointer a = make_matcher({"linear", nullptr, 0, 0, 0, nullptr, 0, 0});
+  const MatcherPointer b = make_matcher({"vector", nullptr, 0, 0, 0, nullptr, 0, 0});
   std::uint64_t held = 0;
   for (tagline_matcher* matcher : {a.get(), b.get()}) {
     void* out;

@@ -83,7 +83,7 @@ TEST_P(NoMemory, EveryPoolLimitWorksOrSaysSo) {
                      .wildcards = 0.05,
                      .posted_bias = unexpected ? 0.3 : 0.7,
                      .rare = 0.1};
-    tagline_options options = {GetParam().c_str(), nullptr, limit, 0, 0};
+    tagline_options options = {GetParam().c_str(), nullptr, limit, 0, 0, nullptr, 0, 0};
     ASSERT_EQ(first_difference(random_history(mix), options, mix.contexts), "")
         << GetParam() << " with pool_bytes " << limit;
   }
@@ -101,7 +101,7 @@ TEST_P(NoMemory, EveryFailingAllocationOfTheSystemIsSurvived) {
                      .wildcards = 0.05,
                      .posted_bias = seed % 2 == 0 ? 0.3 : 0.7,
                      .rare = 0.2};
-    tagline_options options = {GetParam().c_str(), nullptr, 0, 0, 0};
+    tagline_options options = {GetParam().c_str(), nullptr, 0, 0, 0, nullptr, 0, 0};
     ASSERT_EQ(first_difference(random_history(mix), options, mix.contexts, {arm, disarm}), "")
         << GetParam() << " with seed " << seed;
   }
@@ -109,7 +109,7 @@ TEST_P(NoMemory, EveryFailingAllocationOfTheSystemIsSurvived) {
 }
 
 TEST_P(NoMemory, ContextThatCouldNotBeMadeIsNone) {
-  const MatcherPointer matcher = make_matcher({GetParam().c_str(), nullptr, 0, 0, 0});
+  const MatcherPointer matcher = make_matcher({GetParam().c_str(), nullptr, 0, 0, 0, nullptr, 0, 0});
   fault_period = std::numeric_limits<unsigned>::max();
   for (fault_turn = 0; fault_turn < 3;) {
     void* out = nullptr;
@@ -134,7 +134,7 @@ TEST_P(NoMemory, ContextThatCouldNotBeMadeIsNone) {
 }
 
 TEST_P(NoMemory, MatcherItselfIsRefusedWithoutMemory) {
-  tagline_options options = {GetParam().c_str(), nullptr, 0, 0, 0};
+  tagline_options options = {GetParam().c_str(), nullptr, 0, 0, 0, nullptr, 0, 0};
   fault_period = std::numeric_limits<unsigned>::max();
   for (fault_turn = 0; fault_turn < 100;) {
     tagline_matcher* matcher = nullptr;

@@ -17,7 +17,7 @@ namespace tagline::test {
 struct Variant {
   std::string queue;
   std::string isa;
-  tagline_options options() const { return {queue.c_str(), isa.c_str(), 0, 0, 0}; }
+  tagline_options options() const { return {queue.c_str(), isa.c_str(), 0, 0, 0, nullptr, 0, 0}; }
   std::string name() const {
     std::string text = std::string(queue).append("_").append(isa);
     std::replace(text.begin(), text.end(), ':', '_');

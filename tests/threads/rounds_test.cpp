@@ -204,7 +204,7 @@ TEST_P(Rounds, CanHaveBeenMadeOneByOne) {
   const auto deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
                          seconds_in_all() / static_cast<double>(all_shapes().size())));
-  const tagline_options options = {shape.queue.c_str(), nullptr, 0, 0, 1};
+  const tagline_options options = {shape.queue.c_str(), nullptr, 0, 0, 1, nullptr, 0, 0};
   MatcherPointer matcher = make_matcher(options);
   Model before;
   Round round(static_cast<std::size_t>(shape.threads));

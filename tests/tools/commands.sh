@@ -22,8 +22,56 @@ expect() {
 
 expect 0 'Exit status: 0 done' "$tagline" --help
 expect 2 'subcommand is required' "$tagline"
-expect 2 'required' "$tagline" simulat
-for command in info record replay report simulate; do expect 0 'Examples:' "$tagline" "$command" --help; done
+expect 2 '"simulat" is no command: did you mean simulate\?' "$tagline" simulat
+expect 2 'did you mean replay\?' "$tagline" repaly trace
+expect 2 '"dance" is no command \(' "$tagline" dance
+expect 2 'effrot' "$tagline" tune --effrot low
+expect 2 'not in' "$tagline" tune --effort heroic
+for command in info record replay report simulate tune completion; do
+  expect 0 'Examples:' "$tagline" "$command" --help
+done
+
+# What bash offers: complete_words WORD..., the last one being under the cursor.
+cat >complete_words <<'TEXT'
+eval "$("$1" completion bash)"
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+_tagline
+echo "${COMPREPLY[@]}"
+TEXT
+complete_words=(bash complete_words "$tagline")
+expect 0 '^record replay report$' "${complete_words[@]}" re
+expect 0 '^low medium high$' "${complete_words[@]}" tune --effort ''
+expect 0 '^amr sweep3d halo3d$' "${complete_words[@]}" simulate ''
+expect 0 '--ranks' "${complete_words[@]}" simulate halo3d -
+expect 0 '^$' "${complete_words[@]}" report trace -o ''
+expect 0 'true' "${complete_words[@]}" record -o trace -- tru
+expect 0 '_tagline tagline' cat "$(dirname "$tagline")/../share/bash-completion/completions/tagline"
+
+# Measuring this machine, in less time than it takes to be right.
+export XDG_CONFIG_HOME=$scratch/config
+profile=$XDG_CONFIG_HOME/tagline/profile
+expect 0 'profile +none' "$tagline" info
+expect 0 'What to use' "$tagline" tune --seconds 0.1
+expect 0 "^choose single/any/many .* [a-z0-9]+$" cat "$profile"
+expect 0 'profile: 2 runs on this machine' "$tagline" tune --seconds 0.1
+expect 0 'profile, not in use.*2 runs' "$tagline" info
+expect 0 'a matcher now .*\(profile .* for single/any/many\)' env TAGLINE_PROFILE="$profile" "$tagline" info
+expect 0 '"in_use": true' env TAGLINE_PROFILE="$profile" "$tagline" info --json
+# One that is interrupted leaves what is there.
+before=$(md5sum "$profile")
+"$tagline" tune --seconds 60 >out 2>&1 &
+until grep -q effort out; do sleep 0.1; done
+kill -INT $!
+wait $!
+[ $? -eq 130 ] && grep -q 'nothing was written' out && [ "$before" = "$(md5sum "$profile")" ] &&
+  [ "$(ls "$XDG_CONFIG_HOME/tagline")" = profile ] ||
+  { echo "commands.sh: FAILED: an interrupted tune ends with 130, the profile as it was" >&2; exit 1; }
+{ cat "$profile"; echo choose single/any/many; } >damaged
+expect 1 'damaged in line [0-9]+' "$tagline" tune --seconds 0.1 -o damaged
+expect 1 'damaged in line [0-9]+' env TAGLINE_PROFILE=damaged "$tagline" info
+expect 1 'missing cannot be read' env TAGLINE_PROFILE=missing "$tagline" info
+expect 1 'cannot be written' "$tagline" tune --seconds 0.1 -o /dev/null/profile
 
 expect 0 'instruction sets +.*scalar' "$tagline" info
 expect 0 '"structures"' "$tagline" info --json
@@ -42,6 +90,12 @@ expect 0 '"longest": 26' cat halo.json
 expect 0 'two lists per peer .* 2312\.0' "$tagline" simulate halo3d --ranks 278528 --steps 1 --per-node 68
 expect 0 '2 of 2 ranks' "$tagline" replay traces --seconds 0.2 --no-lines
 expect 0 '1 of 2 ranks' "$tagline" replay traces --ranks 511 --queue linear,vector --seconds 0.1
+# Matchers for several threads are among what is compared.
+expect 0 'sharded:adaptive' "$tagline" replay traces --seconds 0.1 --no-lines --json replay.json
+for name in sharded:adaptive tail:adaptive binned:linear locked:adaptive; do
+  expect 0 "\"queue\": \"$name\"" cat replay.json
+done
+expect 0 'tail@mcs:linear' "$tagline" replay traces --queue linear,tail@mcs:linear --seconds 0.1
 
 expect 2 'not in' "$tagline" simulate ring
 expect 1 '8 to [0-9]+ ranks' "$tagline" simulate amr --ranks 3

@@ -157,7 +157,9 @@ void Recorder::record_envelope(TraceKind kind, unsigned flags, std::uint32_t con
 std::uint64_t Recorder::post(MPI_Comm comm, int source, int tag, int count,
                              MPI_Datatype type) noexcept {
   const Hold hold(*this);
-  record_envelope(TraceKind::post, 0, context_of(comm), source, tag, bytes_of(count, type));
+  const std::uint64_t bytes = bytes_of(count, type);
+  record_envelope(TraceKind::post, 0, context_of(comm), source, tag, bytes);
+  last_post_ = {count, type, bytes};
   return posted_++;
 }
 
@@ -165,7 +167,9 @@ void Recorder::send(MPI_Comm comm, int destination, int tag, int count,
                     MPI_Datatype type, bool in_passing) noexcept {
   const Hold hold(*this);
   const std::uint32_t context = context_of(comm);
-  const std::uint64_t bytes = bytes_of(count, type);
+  // Of the same call, in which a type cannot become another.
+  const bool is_known = in_passing && type == last_post_.type && count == last_post_.count;
+  const std::uint64_t bytes = is_known ? last_post_.bytes : bytes_of(count, type);
   if (in_passing) {
     writer_.record_at(writer_.last_ticks(), TraceKind::send, 0, context,
                       trace_source(destination, MPI_ANY_SOURCE), trace_tag(tag, MPI_ANY_TAG),
@@ -177,21 +181,27 @@ void Recorder::send(MPI_Comm comm, int destination, int tag, int count,
 
 void Recorder::completed(std::uint64_t number, const MPI_Status& status) noexcept {
   const Hold hold(*this);
-  record_end(number, status);
+  // Nobody can cancel what has no request.
+  record_completion(number, status);
 }
 
 void Recorder::record_end(std::uint64_t number, const MPI_Status& status) noexcept {
   int cancelled = 0;
   PMPI_Test_cancelled(&status, &cancelled);
-  const std::uint64_t ago = posted_ - 1 - number;
   if (cancelled != 0) {
-    record(TraceKind::cancel, 0, ago);
-  } else if (status.MPI_SOURCE >= 0) {
-    int bytes = 0;
-    PMPI_Get_count(&status, MPI_BYTE, &bytes);
-    record(TraceKind::complete, 0, ago, trace_source(status.MPI_SOURCE, MPI_ANY_SOURCE),
-           trace_tag(status.MPI_TAG, MPI_ANY_TAG), bytes > 0 ? bytes : 0);
+    record(TraceKind::cancel, 0, posted_ - 1 - number);
+  } else {
+    record_completion(number, status);
   }
+}
+
+void Recorder::record_completion(std::uint64_t number, const MPI_Status& status) noexcept {
+  if (status.MPI_SOURCE < 0) return;
+  int bytes = 0;
+  PMPI_Get_count(&status, MPI_BYTE, &bytes);
+  record(TraceKind::complete, 0, posted_ - 1 - number,
+         trace_source(status.MPI_SOURCE, MPI_ANY_SOURCE), trace_tag(status.MPI_TAG, MPI_ANY_TAG),
+         bytes > 0 ? bytes : 0);
 }
 
 void Recorder::probe(MPI_Comm comm, int source, int tag, bool found) noexcept {

@@ -87,6 +87,7 @@ class Recorder {
   void record_envelope(TraceKind kind, unsigned flags, std::uint32_t context, int source, int tag,
                        std::uint64_t rest) noexcept;
   void record_end(std::uint64_t number, const MPI_Status& status) noexcept;
+  void record_completion(std::uint64_t number, const MPI_Status& status) noexcept;
   std::uint32_t context_of(MPI_Comm comm) noexcept;
   Communicator* known(MPI_Comm comm) noexcept;
   Communicator* add(MPI_Comm comm, std::uint64_t id) noexcept;
@@ -97,6 +98,11 @@ class Recorder {
   std::atomic_flag busy_;
   TraceWriter writer_;
   std::uint64_t posted_ = 0;
+  struct {
+    int count = 0;
+    MPI_Datatype type = {};
+    std::uint64_t bytes = 0;
+  } last_post_;
   RequestTable requests_;   // number of the receive, or kIsPersistent and index
   RequestTable by_handle_;  // of communicators: index into communicators_
   Communicator* communicators_ = nullptr;
