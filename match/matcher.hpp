@@ -415,9 +415,10 @@ class QueueMatcher final : public tagline_matcher {
   // Of a queue that is not empty.
   Glance take_only(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
     if constexpr (OffersOnly<Queue>) {
-      const Glance glance = queue.take_only(key, cookie);
+      std::uint64_t depth = 0;
+      const Glance glance = queue.take_only(key, cookie, depth);
       if (glance == Glance::taken) ++side.left;
-      if (glance == Glance::none) side.count_search(1, false);
+      if (glance != Glance::unknown) side.count_search(depth, glance == Glance::taken);
       return glance;
     } else {
       return search_and_take(queue, key, side, cookie) ? Glance::taken : Glance::none;

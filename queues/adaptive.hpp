@@ -76,6 +76,11 @@ class WindowedIndex {
 
   bool empty() const noexcept { return window_.empty() && !has_indexed(); }
 
+  // One entry, at hand, that does not meet the key.
+  bool is_one_other(const MatchKey& key) const noexcept {
+    return !has_indexed() && window_.is_one_other(key);
+  }
+
   TakeResult take(const MatchKey& key, void** cookie) noexcept {
     if (!has_indexed() || indexed_->lacks(key)) {
       std::uint64_t depth = 0;

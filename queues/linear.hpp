@@ -34,9 +34,9 @@ namespace tagline {
 //
 // and may offer shortcuts on a queue that is not empty:
 //
-//   take_only(key, cookie)  take(), if there is one entry and it is at hand
-//   take(key, cookie)       find, at and erase in one
-//   set_hints(hints)        spare work; they may change while entries wait
+//   take_only(key, cookie, depth)  take(), if there are only one or two, at hand
+//   take(key, cookie)              find, at and erase in one
+//   set_hints(hints)               spare work; they may change while entries wait
 //
 // Guarantees: append and erase are O(1); find touches one line per entry and
 // stops at the first hit; nothing but append takes memory.

@@ -19,7 +19,8 @@ namespace tagline {
 // loaded as a whole right after one lane of it was stored, which would wait for
 // the store to leave the core. And a queue of one entry takes no node at all.
 //
-// Structure offers the operations of queues/linear.hpp, and kBeyond. Guarantees: those of the
+// Structure offers the operations of queues/linear.hpp and kBeyond, and may offer
+// is_one_other(key): there is one entry, and it does not meet the key. Guarantees: those of the
 // structure; the newest entry is found after all others, because it is the last
 // in order, unless overtaking is allowed.
 template <class Structure>
@@ -52,12 +53,18 @@ class NewestEntry {
     waits_ = true;
   }
 
-  // Wants !empty(): the newest entry may be the only one.
-  Glance take_only(const MatchKey& key, void** cookie) noexcept {
-    if (!older_.empty()) {
-      if (!overtaking_ || !waits_ || !keys_meet(newest_.key, key)) return Glance::unknown;
-    } else if (!keys_meet(newest_.key, key)) {
-      return Glance::none;
+  // Wants !empty(): the newest entry may be the only one, or one of two. depth: what was
+  // looked at.
+  Glance take_only(const MatchKey& key, void** cookie, std::uint64_t& depth) noexcept {
+    depth = 1;
+    if (older_.empty()) {
+      if (!keys_meet(newest_.key, key)) return Glance::none;
+    } else {
+      if (!waits_ || !keys_meet(newest_.key, key)) return Glance::unknown;
+      if (!overtaking_) {
+        if (!is_one_other(older_, key)) return Glance::unknown;
+        depth = 2;
+      }
     }
     *cookie = newest_.cookie;
     waits_ = false;
@@ -119,6 +126,12 @@ class NewestEntry {
   }
 
  private:
+  // Where the structure can tell that without a search.
+  static bool is_one_other(const Structure& older, const MatchKey& key) noexcept {
+    if constexpr (requires { older.is_one_other(key); }) return older.is_one_other(key);
+    return false;
+  }
+
   static bool is_newest(Hit hit) noexcept { return hit == Structure::kBeyond; }
 
   bool waits_ = false;

@@ -42,6 +42,11 @@ class Window {
   std::size_t head() const noexcept { return head_; }
   std::size_t tail() const noexcept { return tail_; }
 
+  // One entry, and it does not meet the key.
+  bool is_one_other(const MatchKey& key) const noexcept {
+    return tail_ - head_ == 1 && !meets(head_, key);
+  }
+
   // Looks at the oldest entry, and at the newest if there are two.
   Glance take_near(const MatchKey& key, void** cookie, std::uint64_t& depth) noexcept {
     if (empty()) return Glance::none;

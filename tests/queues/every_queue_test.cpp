@@ -74,14 +74,17 @@ class Twin {
     }
     if constexpr (OffersOnly<decltype(queue)>) {
       void* cookie = nullptr;
-      switch (queue.take_only(key, &cookie)) {
+      std::uint64_t looked_at = 0;
+      switch (queue.take_only(key, &cookie, looked_at)) {
         case Glance::taken:
-          ASSERT_EQ(place, 0u);
-          ASSERT_EQ(cookie, reference.entries[0].cookie);
-          reference.erase(0);
+          ASSERT_LT(place, reference.size());
+          ASSERT_EQ(cookie, reference.entries[place].cookie);
+          ASSERT_EQ(looked_at, place + 1);
+          reference.erase(place);
           return;
         case Glance::none:
           ASSERT_EQ(place, reference.size());
+          ASSERT_EQ(looked_at, reference.size());
           return;
         case Glance::unknown:
           break;
