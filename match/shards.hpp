@@ -107,7 +107,7 @@ class Shards {
       const std::uint64_t gate = gate_.load(std::memory_order_acquire);
       if ((gate & kShut) != 0 || ((gate & kMask) != 0 && !exact)) [[unlikely]] {
         tagline_status status;
-        if (with_all([&] { status = closed(); })) return status;
+        if (with_all(exact, [&] { status = closed(); })) return status;
         continue;
       }
       // acquire: pairs with the release in redistribute(). The array may be a later one than
@@ -135,12 +135,15 @@ class Shards {
     }
   }
 
-  // use() with all shards at once. False: there is only one shard now, which has
-  // the wildcards as well, and nothing was done.
+  // use() with all shards at once. False, and nothing was done: there is only one shard now,
+  // which has the wildcards as well; or the gate has opened meanwhile for an exact key. Were
+  // such a call to shut it again, the next one would find it shut, and so on.
   template <class Use>
-  bool with_all(Use use) {
+  bool with_all(bool exact, Use use) {
     LockGuard guard(gate_lock_);
-    if (is_one()) return false;
+    // relaxed: changes with the gate lock held.
+    const bool shut = (gate_.load(std::memory_order_relaxed) & kShut) != 0;
+    if (is_one() || (exact && !shut)) return false;
     close();
     use();
     reopen();
