@@ -14,7 +14,6 @@
 #pragma weak ompi_mpi_comm_self
 #pragma weak ompi_mpi_comm_null
 #pragma weak ompi_mpi_group_null
-#pragma weak ompi_mpi_byte
 #pragma weak ompi_mpi_unsigned_long_long
 #endif
 
@@ -54,6 +53,17 @@ std::uint64_t bytes_of(int count, MPI_Datatype type) noexcept {
   PMPI_Type_size(type, &size);
   return count > 0 && size > 0 ? static_cast<std::uint64_t>(count) * static_cast<unsigned>(size)
                                : 0;
+}
+
+// What MPI_Get_count(MPI_BYTE) says, at a tenth of a Sendrecv's cost. The fields are part of
+// each MPI's binary interface: programs allocate the status.
+std::uint64_t bytes_of(const MPI_Status& status) noexcept {
+#ifdef OPEN_MPI
+  return status._ucount;
+#else
+  const auto high = static_cast<unsigned>(status.count_hi_and_cancelled) >> 1;
+  return std::uint64_t{high} << 32 | static_cast<unsigned>(status.count_lo);
+#endif
 }
 
 // Doubles an array when it is full; false if there is no memory for it.
@@ -197,11 +207,9 @@ void Recorder::record_end(std::uint64_t number, const MPI_Status& status) noexce
 
 void Recorder::record_completion(std::uint64_t number, const MPI_Status& status) noexcept {
   if (status.MPI_SOURCE < 0) return;
-  int bytes = 0;
-  PMPI_Get_count(&status, MPI_BYTE, &bytes);
   record(TraceKind::complete, 0, posted_ - 1 - number,
          trace_source(status.MPI_SOURCE, MPI_ANY_SOURCE), trace_tag(status.MPI_TAG, MPI_ANY_TAG),
-         bytes > 0 ? bytes : 0);
+         bytes_of(status));
 }
 
 void Recorder::probe(MPI_Comm comm, int source, int tag, bool found) noexcept {
@@ -221,10 +229,8 @@ void Recorder::probe(MPI_Comm comm, int source, int tag, bool found) noexcept {
 void Recorder::claim(MPI_Comm comm, const MPI_Status& found) noexcept {
   if (found.MPI_SOURCE < 0) return;
   const Hold hold(*this);
-  int bytes = 0;
-  PMPI_Get_count(&found, MPI_BYTE, &bytes);
   record_envelope(TraceKind::claim, 0, context_of(comm), found.MPI_SOURCE, found.MPI_TAG,
-                  bytes > 0 ? static_cast<unsigned>(bytes) : 0);
+                  bytes_of(found));
 }
 
 // ---- Requests ----------------------------------------------------------------
