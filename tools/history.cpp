@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <stdexcept>
 #include <tuple>
@@ -12,6 +13,8 @@ namespace tagline::tools {
 namespace {
 
 using Kind = Operation::Kind;
+
+constexpr std::int64_t kForever = std::numeric_limits<std::int64_t>::max();
 
 std::uint64_t mail_key(std::uint64_t context_id, std::uint64_t rank) {
   return (context_id ^ (rank + 1) * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
@@ -117,7 +120,8 @@ void TraceSet::open_folder(const std::filesystem::path& path) {
 }
 
 void TraceSet::for_each(const std::vector<std::uint32_t>& ranks,
-                        const std::function<void(const History&)>& visit) const {
+                        const std::function<void(const History&)>& visit,
+                        std::uint64_t most) const {
   for (const std::uint32_t rank : ranks) {
     if (!wanted(ranks_, rank)) {
       throw std::runtime_error("rank " + std::to_string(rank) + " is not in the trace, which has " +
@@ -130,30 +134,46 @@ void TraceSet::for_each(const std::vector<std::uint32_t>& ranks,
     }
     return;
   }
-  Mail mail = collect_mail(ranks);
+  Mail mail = collect_mail(ranks, most);
   for (const Process& process : processes_) {
     if (!wanted(ranks, process.rank)) continue;
-    History history = process.matching.empty() ? from_calls(process.calls[0], mail)
-                                               : from_matching(process.matching[0]);
+    const TraceFile& file = process.matching.empty() ? process.calls[0] : process.matching[0];
+    const End end = end_of(file, most);
+    History history =
+        process.matching.empty() ? from_calls(file, end, mail) : from_matching(file, end);
+    history.left_out = end.left_out;
     history.rank = process.rank;
     if (!process.calls.empty()) {
       const TraceFile& calls = process.calls[0];
       history.ranks = calls.header().ranks;
       history.library = calls.header().library;
-      history.duration_ns = std::max(history.duration_ns, calls.last_ns());
+      if (end.left_out == 0) history.duration_ns = std::max(history.duration_ns, calls.last_ns());
     }
     visit(history);
   }
 }
 
-TraceSet::Mail TraceSet::collect_mail(const std::vector<std::uint32_t>& ranks) const {
-  // Who wants mail: communicator and rank in it.
-  std::unordered_map<std::uint64_t, bool> addresses;
+TraceSet::End TraceSet::end_of(const TraceFile& file, std::uint64_t most) {
+  if (most == 0 || file.records() <= most) return {file.last_ns(), 0};
+  End end = {0, file.records() - most};
+  std::uint64_t count = 0;
+  file.for_each([&](const TraceEvent& event) {
+    if (event.is_record() && count++ < most) end.ns = event.ns;
+  });
+  return end;
+}
+
+TraceSet::Mail TraceSet::collect_mail(const std::vector<std::uint32_t>& ranks,
+                                      std::uint64_t most) const {
+  // Who wants mail, and until when: communicator and rank in it.
+  std::unordered_map<std::uint64_t, std::int64_t> addresses;
   for (const Process& process : processes_) {
     if (!process.matching.empty() || !wanted(ranks, process.rank)) continue;
+    const End end = end_of(process.calls[0], most);
+    const std::int64_t until = end.left_out > 0 ? end.ns : kForever;
     process.calls[0].for_each([&](const TraceEvent& event) {
       if (event.kind == TraceKind::context && event.ranks > 0) {
-        addresses[mail_key(event.id, event.own_rank)] = true;
+        addresses[mail_key(event.id, event.own_rank)] = until;
       }
     });
   }
@@ -174,7 +194,9 @@ TraceSet::Mail TraceSet::collect_mail(const std::vector<std::uint32_t>& ranks) c
       } else if (event.kind == TraceKind::send && event.context < contexts.size()) {
         const Context& context = contexts[event.context];
         const std::uint64_t key = mail_key(context.id, static_cast<std::uint32_t>(event.source));
-        if (context.ranks == 0 || !addresses.contains(key)) return;
+        if (context.ranks == 0) return;
+        const auto address = addresses.find(key);
+        if (address == addresses.end() || event.ns > address->second) return;
         mail[key].push_back({event.ns, context.own, event.tag, event.value});
       }
     });
@@ -182,7 +204,7 @@ TraceSet::Mail TraceSet::collect_mail(const std::vector<std::uint32_t>& ranks) c
   return mail;
 }
 
-History TraceSet::from_calls(const TraceFile& file, Mail& mail) const {
+History TraceSet::from_calls(const TraceFile& file, const End& end, Mail& mail) const {
   History history;
   history.ranks = file.header().ranks;
   history.origin = file.header().origin;
@@ -190,8 +212,9 @@ History TraceSet::from_calls(const TraceFile& file, Mail& mail) const {
   history.library = file.header().library;
   history.lost = file.lost();
   history.cut = file.cut();
-  history.duration_ns = file.last_ns();
+  history.duration_ns = end.ns;
 
+  std::uint64_t left = file.records() - end.left_out;
   std::vector<Operation> calls;
   std::vector<std::vector<Sent>*> boxes;  // by context
   std::vector<TraceEvent> posted;
@@ -202,6 +225,8 @@ History TraceSet::from_calls(const TraceFile& file, Mail& mail) const {
                      event.ns, bytes, number});
   };
   file.for_each([&](const TraceEvent& event) {
+    if (left == 0 || !event.is_record()) return;
+    --left;
     const std::uint64_t posts = posted.size();
     switch (event.kind) {
       case TraceKind::context: {
@@ -229,8 +254,10 @@ History TraceSet::from_calls(const TraceFile& file, Mail& mail) const {
         break;
       }
       case TraceKind::claim:
-        consumed[{static_cast<std::uint32_t>(event.context), event.source, event.tag}].push_back(
-            {posts * 2, event.ns, event.value});
+        if (event.source != TAGLINE_ANY_SOURCE && event.tag != TAGLINE_ANY_TAG) {
+          consumed[{static_cast<std::uint32_t>(event.context), event.source, event.tag}].push_back(
+              {posts * 2, event.ns, event.value});
+        }
         add(Kind::claim, event, event.value, 0);
         break;
       case TraceKind::probe:
@@ -304,7 +331,7 @@ History TraceSet::from_calls(const TraceFile& file, Mail& mail) const {
   return history;
 }
 
-History TraceSet::from_matching(const TraceFile& file) {
+History TraceSet::from_matching(const TraceFile& file, const End& end) {
   History history;
   history.origin = TraceOrigin::matching;
   history.source = file.path().filename().string();
@@ -314,7 +341,10 @@ History TraceSet::from_matching(const TraceFile& file) {
   std::vector<std::uint64_t> matcher_of;           // by context
   std::vector<std::vector<std::uint64_t>> queued;  // by matcher: receives that had to wait
   std::vector<TraceEvent> posted;
+  std::uint64_t left = file.records() - end.left_out;
   file.for_each([&](const TraceEvent& event) {
+    if (left == 0 || !event.is_record()) return;
+    --left;
     Operation operation = {Kind::post,
                            static_cast<std::uint32_t>(event.context),
                            event.source,
@@ -374,7 +404,7 @@ History TraceSet::from_matching(const TraceFile& file) {
     }
     history.operations.push_back(operation);
   });
-  history.duration_ns = file.last_ns();
+  history.duration_ns = end.ns;
   set_counts(history);
   return history;
 }

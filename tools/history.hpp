@@ -52,6 +52,7 @@ struct History {
   std::uint64_t arrivals = 0;
   std::uint64_t guessed_arrivals = 0;  // placed at the completion of their receive
   std::uint64_t lost = 0;              // records the disk had no room for
+  std::uint64_t left_out = 0;          // records behind the last one that was wanted
   bool cut = false;
   std::int64_t duration_ns = 0;
   // What receives got, as the run saw it; by number. Empty for a matcher's trace.
@@ -73,9 +74,11 @@ class TraceSet {
   std::uint64_t records() const { return records_; }
 
   // The histories of these ranks (all: empty), one after the other: memory is for one, and for
-  // what is on its way to all of them.
+  // what is on its way to all of them. Of a rank that has more records than `most` (0: no bound)
+  // the history ends with that many: some 200 bytes of memory each.
+  static constexpr std::uint64_t kMost = 4'000'000;
   void for_each(const std::vector<std::uint32_t>& ranks,
-                const std::function<void(const History&)>& visit) const;
+                const std::function<void(const History&)>& visit, std::uint64_t most = kMost) const;
 
  private:
   struct Sent {
@@ -83,6 +86,11 @@ class TraceSet {
     std::int32_t source;
     std::int32_t tag;
     std::uint64_t bytes;
+  };
+  // Where a history ends: at that moment, with so many records behind it.
+  struct End {
+    std::int64_t ns;
+    std::uint64_t left_out;
   };
   using Mail = std::unordered_map<std::uint64_t, std::vector<Sent>>;  // by context id and rank
   struct Process {
@@ -92,9 +100,10 @@ class TraceSet {
   };
 
   void open_folder(const std::filesystem::path& path);
-  Mail collect_mail(const std::vector<std::uint32_t>& ranks) const;
-  History from_calls(const TraceFile& file, Mail& mail) const;
-  static History from_matching(const TraceFile& file);
+  static End end_of(const TraceFile& file, std::uint64_t most);
+  Mail collect_mail(const std::vector<std::uint32_t>& ranks, std::uint64_t most) const;
+  History from_calls(const TraceFile& file, const End& end, Mail& mail) const;
+  static History from_matching(const TraceFile& file, const End& end);
 
   std::vector<Process> processes_;
   std::vector<std::uint32_t> ranks_;

@@ -101,6 +101,7 @@ Replayed replay(const TraceSet& traces, const ReplayOptions& options) {
     replayed.arrivals += history.arrivals;
     replayed.guessed_arrivals += history.guessed_arrivals;
     replayed.lost += history.lost;
+    replayed.left_out += history.left_out;
     replayed.cut += history.cut;
     replayed.duration_ns = std::max(replayed.duration_ns, static_cast<double>(history.duration_ns));
     if (history.operations.empty()) return;
@@ -145,7 +146,7 @@ Replayed replay(const TraceSet& traces, const ReplayOptions& options) {
     const Played compared = play(history, matcher.get(), NoWatch(), true);
     replayed.known += compared.known;
     replayed.otherwise += compared.otherwise;
-  });
+  }, options.most);
   end_progress();
   if (replayed.operations == 0) {
     throw Error(
@@ -250,6 +251,7 @@ nlohmann::ordered_json to_json(const Replayed& replayed) {
           {"receives_that_got_another_message", replayed.otherwise},
           {"guessed_arrivals", replayed.guessed_arrivals},
           {"lost_records", replayed.lost},
+          {"left_out_records", replayed.left_out},
           {"cut_traces", replayed.cut},
           {"duration_ns", replayed.duration_ns},
           {"queues", queues},

@@ -18,6 +18,7 @@ struct ReplayOptions {
   std::vector<std::uint32_t> ranks;  // all: empty
   std::vector<std::string> queues;   // all, those for several threads too: empty
   double seconds = 10;
+  std::uint64_t most = TraceSet::kMost;  // records of a rank; all: 0
   bool lines = true;
   std::filesystem::path lines_program;
   std::filesystem::path trace;
@@ -55,6 +56,7 @@ struct Replayed {
   std::uint64_t otherwise = 0;
   std::uint64_t guessed_arrivals = 0;
   std::uint64_t lost = 0;
+  std::uint64_t left_out = 0;
   std::size_t cut = 0;
   double duration_ns = 0;  // longest of the ranks
   std::vector<ReplayedQueue> queues;

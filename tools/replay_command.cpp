@@ -48,6 +48,10 @@ void print(const Replayed& replayed, const TraceSet& traces) {
         "part that is there.\n",
         replayed.cut, static_cast<unsigned long long>(replayed.lost));
   }
+  if (replayed.left_out > 0) {
+    std::printf("The last %llu records of these ranks are left out; --most takes more of them.\n",
+                static_cast<unsigned long long>(replayed.left_out));
+  }
   bench::Table table(
       "Per rank and structure, hot in the cache; lines are cache lines per post or "
       "arrival");
@@ -104,6 +108,10 @@ void add_replay(CLI::App& app, Context& context) {
   command->add_option("--seconds", options->replay.seconds, "to spend on timing")
       ->capture_default_str();
   command->add_flag("!--no-lines", options->replay.lines, "do not count cache lines");
+  command
+      ->add_option("--most", options->replay.most,
+                   "records of a rank, from its beginning; 0: all, at 200 bytes of memory each")
+      ->capture_default_str();
   command->add_option("--json", options->json, "write the figures to a file as well");
   command->footer(
       "Examples:\n"

@@ -234,7 +234,7 @@ void add_simulate(CLI::App& app, Context&) {
   command->add_option("pattern", options->pattern, "one of the patterns below")
       ->required()
       ->check(CLI::IsMember(names));
-  command->add_option("--ranks", options->ranks, "how many");
+  command->add_option("--ranks", options->ranks, "how many")->check(CLI::PositiveNumber);
   command->add_option("--steps", options->steps, "exchanges or sweeps")
       ->check(CLI::Range(1u, Pattern::kMostSteps));
   command->add_option("--per-node", options->per_node, "processes on a node, for the memory")

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -48,7 +49,11 @@ TraceFile::TraceFile(const std::filesystem::path& path) : path_(path) {
     munmap(memory, size_);
     throw unreadable(path, "is no trace of tagline (and a CSV file's name ends in .csv)");
   }
-  if (header_.version != kTraceVersion || header_.header_bytes > size_) {
+  if (size_ < sizeof header_ || header_.header_bytes > size_) {
+    munmap(memory, size_);
+    throw unreadable(path, "is a trace that was cut before its first record: nothing is in it");
+  }
+  if (header_.version != kTraceVersion) {
     munmap(memory, size_);
     throw unreadable(path, "is a trace of version " + std::to_string(header_.version) +
                                ", and this command reads version " + std::to_string(kTraceVersion) +
@@ -86,7 +91,7 @@ void TraceFile::scan() {
       anchors_.push_back({event.id, event.value});
     } else if (event.kind == TraceKind::lost) {
       lost_ = event.value;
-    } else {
+    } else if (event.is_record()) {
       ++records_;
     }
   }
@@ -130,7 +135,11 @@ bool TraceFile::next(Cursor& cursor, TraceEvent& event) const {
   std::uint64_t source = 0;
   std::uint64_t tag = 0;
   const auto number = [&](std::uint64_t& value) { return take(at, end, value); };
-  const auto envelope = [&] { return number(source) && number(tag); };
+  const auto envelope = [&] {
+    constexpr std::uint64_t kMostRank = std::numeric_limits<std::int32_t>::max();
+    // A zigzag code has two values per distance from 0.
+    return number(source) && number(tag) && source <= kMostRank + 1 && tag <= 2 * kMostRank + 1;
+  };
   bool whole = false;
   switch (event.kind) {
     case TraceKind::clock:
@@ -140,16 +149,19 @@ bool TraceFile::next(Cursor& cursor, TraceEvent& event) const {
       whole = number(event.context) && number(event.id) && number(event.ranks) &&
               number(event.own_rank) && number(event.matcher);
       break;
-    case TraceKind::post:
     case TraceKind::arrive:
     case TraceKind::send:
+      // Without wildcards.
+      whole = number(event.context) && envelope() && source != 0 && tag != 0 && number(event.value);
+      break;
+    case TraceKind::post:
     case TraceKind::probe:
     case TraceKind::claim:
     case TraceKind::cancel_envelope:
       whole = number(event.context) && envelope() && number(event.value);
       break;
     case TraceKind::complete:
-      whole = number(event.id) && envelope() && number(event.value);
+      whole = number(event.id) && envelope() && source != 0 && tag != 0 && number(event.value);
       break;
     case TraceKind::cancel:
       whole = number(event.value);
@@ -161,7 +173,7 @@ bool TraceFile::next(Cursor& cursor, TraceEvent& event) const {
       whole = number(event.context);
       break;
     case TraceKind::drop_source:
-      whole = number(event.context) && number(source);
+      whole = number(event.context) && number(source) && source <= 0x80000000u;
       break;
     case TraceKind::lost:
       whole = end - at >= static_cast<std::ptrdiff_t>(sizeof event.value);
@@ -173,7 +185,9 @@ bool TraceFile::next(Cursor& cursor, TraceEvent& event) const {
     default:
       break;  // damaged: as good as cut here
   }
-  if (!whole) return false;
+  // They are indices, and no process has made so many.
+  constexpr std::uint64_t kMostContexts = 1 << 24;
+  if (!whole || event.context > kMostContexts || event.matcher > kMostContexts) return false;
   event.source = source == 0 ? TAGLINE_ANY_SOURCE : static_cast<std::int32_t>(source - 1);
   event.tag = tag == 0 ? TAGLINE_ANY_TAG : static_cast<std::int32_t>(unzigzag(tag - 1));
   while (cursor.anchor + 1 < anchors_.size() && anchors_[cursor.anchor + 1].ticks <= ticks) {

@@ -27,6 +27,9 @@ struct TraceEvent {
   std::uint64_t ranks = 0;
   std::uint64_t own_rank = 0;
   std::uint64_t matcher = 0;
+
+  // What happened, as opposed to what the writer says about the trace.
+  bool is_record() const { return kind != TraceKind::clock && kind != TraceKind::lost; }
 };
 
 // A file of one process, mapped. Throws std::runtime_error with a sentence that names the

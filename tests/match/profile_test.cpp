@@ -23,7 +23,10 @@ class ProfileTest : public testing::Test {
     unsetenv("TAGLINE_ISA");
     std::filesystem::remove(path_);
   }
-  void write(const std::string& text) { std::ofstream(path_) << text; }
+  void write(const std::string& text) {
+    std::filesystem::remove(path_);  // a file that is overwritten waits for the disk
+    std::ofstream(path_) << text;
+  }
   void write_choices(const std::string& lines) {
     write("tagline profile 1\nmachine " + this_machine() + "\n" + lines);
   }

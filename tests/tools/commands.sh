@@ -90,6 +90,10 @@ expect 0 '"longest": 26' cat halo.json
 expect 0 'two lists per peer .* 2312\.0' "$tagline" simulate halo3d --ranks 278528 --steps 1 --per-node 68
 expect 0 '2 of 2 ranks' "$tagline" replay traces --seconds 0.2 --no-lines
 expect 0 '1 of 2 ranks' "$tagline" replay traces --ranks 511 --queue linear,vector --seconds 0.1
+# Of a long trace the beginning, so that memory has a bound.
+expect 0 'The last [0-9]+ records of these ranks are left out' "$tagline" replay traces --seconds 0.1 \
+  --no-lines --most 100 --json replay.json
+expect 0 '"duration_ns": [1-9]' cat replay.json
 # Matchers for several threads are among what is compared.
 expect 0 'sharded:adaptive' "$tagline" replay traces --seconds 0.1 --no-lines --json replay.json
 for name in sharded:adaptive tail:adaptive binned:linear locked:adaptive; do
@@ -99,9 +103,12 @@ expect 0 'tail@mcs:linear' "$tagline" replay traces --queue linear,tail@mcs:line
 
 expect 2 'not in' "$tagline" simulate ring
 expect 1 '8 to [0-9]+ ranks' "$tagline" simulate amr --ranks 3
+expect 2 'ranks' "$tagline" simulate amr --ranks 0
 expect 1 'no rank 64' "$tagline" simulate halo3d --ranks 64 --steps 1 --trace 64
 expect 1 'cannot be written' "$tagline" simulate halo3d --ranks 64 --steps 1 --csv no/such/folder.csv
 expect 1 'no such file or folder' "$tagline" replay nothing
+head -c 100 "$(ls traces/* | head -n 1)" >short.tagtrace
+expect 1 'cut before its first record' "$tagline" replay short.tagtrace
 expect 1 'rank 7 is not in the trace' "$tagline" replay traces --ranks 7
 expect 1 'queue|structure' "$tagline" replay traces --queue nonsense
 

@@ -337,6 +337,67 @@ TEST(Trace, RefusesWhatIsNone) {
   }
 }
 
+// Whatever a disk or a copy has made of it: it is played as far as it makes sense, or refused.
+TEST(Trace, IsPlayedOrRefusedWhateverByteIsWrong) {
+  const Folder folder;
+  const fs::path path = folder.path / "a.tagtrace";
+  for (const TraceOrigin origin : {TraceOrigin::calls, TraceOrigin::matching}) {
+    TraceHeader header;
+    header.origin = origin;
+    TraceWriter writer;
+    fs::remove(path);
+    ASSERT_TRUE(writer.open(path.c_str(), header, 0));
+    write_small(writer, 6);
+    writer.close();
+    std::string whole(fs::file_size(path), '\0');
+    std::ifstream(path, std::ios::binary).read(whole.data(), std::ssize(whole));
+    unsigned played = 0;
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+      for (const char wrong : {'\0', '\x7f', '\x80', '\xff'}) {
+        std::string damaged = whole;
+        damaged[at] = wrong;
+        fs::remove(path);  // a file that is overwritten waits for the disk
+        std::ofstream(path, std::ios::binary) << damaged;
+        try {
+          TraceSet(path).for_each({}, [&](const History& history) {
+            const OwnedMatcher matcher = make_matcher("adaptive");
+            played += play(history, matcher.get()).operations > 0;
+          });
+        } catch (const std::runtime_error& error) {
+          // Of the file's header alone.
+          EXPECT_LT(at, sizeof(TraceHeader)) << error.what();
+        }
+      }
+    }
+    EXPECT_GT(played, whole.size());
+  }
+}
+
+// Memory has a bound: of a long history the beginning is read.
+TEST(Trace, IsReadAsFarAsWanted) {
+  const Folder folder;
+  const fs::path path = folder.path / "a.tagtrace";
+  TraceHeader header;
+  header.origin = TraceOrigin::matching;
+  TraceWriter writer;
+  ASSERT_TRUE(writer.open(path.c_str(), header, 0));
+  const std::uint64_t records = write_small(writer, 40);
+  writer.close();
+  const TraceSet traces(path);
+  std::size_t all = 0;
+  traces.for_each({}, [&](const History& history) {
+    all = history.operations.size();
+    EXPECT_EQ(history.left_out, 0u);
+  });
+  traces.for_each({}, [&](const History& history) {
+    EXPECT_EQ(history.left_out, records - 50);
+    EXPECT_LE(history.operations.size(), 50u);
+    EXPECT_GE(history.operations.size() + 5, 50u);
+    EXPECT_LE(history.operations.back().ns, history.duration_ns);
+  }, 50);
+  traces.for_each({}, [&](const History& history) { EXPECT_EQ(history.operations.size(), all); }, 0);
+}
+
 TEST(Csv, IsPlayedLikeATrace) {
   const Folder folder;
   const fs::path path = folder.path / "a.csv";
