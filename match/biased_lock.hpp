@@ -15,6 +15,11 @@ namespace tagline {
 bool allow_barriers() noexcept;
 void barrier_in_all_threads() noexcept;
 
+// Differs in all threads that are alive, and is never 0.
+inline std::uintptr_t this_thread() noexcept {
+  return reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+}
+
 // A spin lock that is free of charge for the first thread that takes it, until another
 // one does: most MPI programs that ask for MPI_THREAD_MULTIPLE communicate in one thread,
 // or in one per communicator.
@@ -41,7 +46,9 @@ class BiasedLock {
 
   // The first thread's way in, as long as no other has come; out again by leave_first().
   [[gnu::always_inline]] bool enter_first() noexcept {
-    if (first_.load(std::memory_order_relaxed) != self()) return false;
+    if (first_.load(std::memory_order_relaxed) != this_thread()) return false;
+    // Once it has gone, nobody writes this line any more for nothing: all read it.
+    if (bias_.load(std::memory_order_relaxed) != Bias::valid) return false;
     inside_.store(true, std::memory_order_relaxed);
     // The compiler keeps the order; the second thread's barrier makes the processor's.
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -77,15 +84,10 @@ class BiasedLock {
       return;
     // Behind the look at held_: whoever became the first one before that is seen.
     const std::uintptr_t first = first_.load(std::memory_order_relaxed);
-    if (first != 0 && first != self()) revoke();
+    if (first != 0 && first != this_thread()) revoke();
   }
 
  private:
-  // Differs in all threads that are alive.
-  static std::uintptr_t self() noexcept {
-    return reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
-  }
-
   enum class Bias : std::uint8_t { valid, ending, gone };
 
   // With held_ taken.
@@ -95,8 +97,8 @@ class BiasedLock {
       return;
     const std::uintptr_t first = first_.load(std::memory_order_relaxed);
     if (first == 0) {
-      first_.store(self(), std::memory_order_relaxed);
-    } else if (first != self()) {
+      first_.store(this_thread(), std::memory_order_relaxed);
+    } else if (first != this_thread()) {
       revoke();
     }
   }

@@ -40,7 +40,7 @@ namespace tagline {
 // a time.
 //
 // One shard is a matcher with a lock, wildcards and all: how every matcher starts. It
-// becomes many when calls with different keys have had to wait for each other, more when
+// becomes many when threads with keys of their own take turns at it all the time, more when
 // they still do, and one again when wildcards keep the gate shut. Until then a matcher
 // costs what a single lock costs, in time and in memory, and less as long as only one
 // thread has called.
@@ -52,11 +52,15 @@ class Shards {
 
   struct alignas(kCacheLine) Shard {
     BiasedLock lock;
-    std::uint32_t conflicts = 0;    // waits for a call with another key
+    std::uint32_t handovers = 0;    // from one thread and key to others, see is_crowded()
     std::uint64_t key = 0;          // of the last call
+    std::uintptr_t thread = 0;      // likewise
     std::uint64_t numbers_end = 0;  // of the block that its next receive is numbered from
     std::unique_ptr<Core> core;     // nullptr: nothing has come here yet
+    std::chrono::steady_clock::time_point since{};  // handovers are counted
   };
+
+  static_assert(sizeof(Shard) == kCacheLine, "who has the lock has all the rest");
 
   static constexpr std::size_t kMostShards = 1024;
 
@@ -114,20 +118,21 @@ class Shards {
       // the gate tells of, its locks are there all the same.
       Shard* const shards = shards_.load(std::memory_order_acquire);
       Shard& shard = (gate & kMask) == 0 ? shards[0] : shards[hash(envelope) & gate & kMask];
+      std::uint32_t weight = kHandover;
       if (!shard.lock.try_lock()) [[unlikely]] {
+        weight = kWait;
         shard.lock.lock();
-        shard.conflicts += shard.key != key;
       }
       // seq_cst: see above. It comes after the lock.
       if (gate_.load(std::memory_order_seq_cst) != gate) [[unlikely]] {
         shard.lock.unlock();
         continue;
       }
+      const std::uintptr_t thread = this_thread();
+      const bool crowded = shard.thread != thread && shard.key != key && is_crowded(shard, weight);
+      shard.thread = thread;
       shard.key = key;
       const tagline_status status = open(shard);
-      const bool crowded = shard.conflicts > patience_.load(std::memory_order_relaxed);
-      if (crowded) [[unlikely]]
-        shard.conflicts = 0;
       shard.lock.unlock();
       if (crowded) [[unlikely]]
         grow(gate);
@@ -287,7 +292,10 @@ class Shards {
   static constexpr std::uint64_t kShut = std::uint64_t{1} << 63;
   static constexpr std::size_t kFirstShards = 64;
   static constexpr std::uint64_t kBlock = 1024;
-  static constexpr std::uint32_t kPatience = 32;  // conflicts
+  static constexpr std::uint32_t kHandover = 1;
+  static constexpr std::uint32_t kWait = 4;  // a handover that was waited for
+  static constexpr std::uint32_t kPatience = 128;
+  static constexpr std::chrono::microseconds kTooSoon{2};  // between two handovers
   static constexpr std::uint32_t kMostPatience = 1u << 20;
   static constexpr std::size_t kMostMoved = 1u << 16;        // entries
   static constexpr unsigned kClosings = 256;                 // looked at together
@@ -304,6 +312,22 @@ class Shards {
                                 static_cast<std::uint32_t>(envelope.source) * 0x9e3779b97f4a7c15u +
                                 static_cast<std::uint32_t>(envelope.tag) * 0xc2b2ae3d27d4eb4fu;
     return mixed >> 40;
+  }
+
+  // Whether threads with keys of their own take turns at a shard so fast that they pay for
+  // little but its lines, which go from core to core. That they wait for each other tells
+  // only a part: mostly they wait for the line of the lock, and then find it free.
+  bool is_crowded(Shard& shard, std::uint32_t weight) noexcept {
+    if ((shard.handovers += weight) < patience_.load(std::memory_order_relaxed)) [[likely]]
+      return false;
+    return are_too_soon(shard);
+  }
+  [[gnu::noinline, gnu::cold]] bool are_too_soon(Shard& shard) noexcept {
+    const auto now = std::chrono::steady_clock::now();
+    const bool too_soon = now - shard.since < shard.handovers * kTooSoon;
+    shard.since = now;
+    shard.handovers = 0;
+    return too_soon;
   }
 
   // Throws std::bad_alloc.
