@@ -108,11 +108,14 @@ void print(const std::vector<Advice>& advices) {
   bench::Table table("What to use: kinds of matchers, time as a multiple of the default's, over all runs");
   table.header({"kind", "queue", "instructions", "times the default's", "best other", "its time", "worst use"});
   bool all_default = true;
+  bool one_looks_faster = false;
   for (const Advice& advice : advices) {
     const auto cell = [](const ProfileScore& score) {
       return bench::spread_cell({score.median, score.low, score.high, score.rounds}, "%.2f");
     };
     all_default = all_default && advice.is_default;
+    one_looks_faster = one_looks_faster || (advice.is_default && !advice.next.queue.empty() &&
+                                            advice.next.median <= kWorthwhile);
     table.row({advice.score.kind, advice.score.queue, advice.score.isa,
                advice.is_default ? "the default" : cell(advice.score),
                advice.next.queue.empty() ? "-" : advice.next.queue + " on " + advice.next.isa,
@@ -122,8 +125,13 @@ void print(const std::vector<Advice>& advices) {
   std::fputs(table.text().c_str(), stdout);
   std::printf("Another than the default is chosen if it takes at most %.2f times as long, is faster "
               "in nine of ten\nrounds of every run, and nowhere takes %.1f times as long.%s\n",
-              kWorthwhile, kTolerable,
-              all_default ? " Nothing here is: you need no profile on this machine." : "");
+              kWorthwhile, kTolerable, all_default ? " Nothing here is." : "");
+  if (one_looks_faster) {
+    std::printf("Where another looks faster all the same, rounds disagree or one use suffers: a run "
+                "on an idle machine may tell.\n");
+  } else if (all_default) {
+    std::printf("You need no profile on this machine.\n");
+  }
 }
 
 void tune_command(const Options& options) {

@@ -29,7 +29,7 @@ struct ThreadedWork {
   int wildcard_percent;
 };
 
-// Nanoseconds per match of a new matcher, measured for so long after a little practice.
+// Nanoseconds per match of a new matcher, measured for so long after some practice.
 double measure(const std::string& queue, const std::string& isa, const Work& work, double seconds);
 double measure(const std::string& queue, const std::string& isa, const ThreadedWork& work,
                double seconds);
