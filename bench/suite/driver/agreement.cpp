@@ -11,6 +11,7 @@
 #include <map>
 #include <regex>
 #include <sstream>
+#include <thread>
 
 #include "sweep.hpp"
 
@@ -54,18 +55,18 @@ std::vector<Subject> subjects(const fs::path& tools, bool quick) {
     return found;
   };
   std::vector<Subject> all;
-  // The best of its trials, half a round trip.
-  all.push_back({"NetPIPE",
-                 "latency, us",
-                 2,
-                 sizes,
-                 {{"openmpi", "/usr/bin/NPopenmpi"}, {"mpich", "/usr/bin/NPmpich2"}},
-                 {"-u", std::to_string(sizes.back()), "-p", "0", "-n", quick ? "100" : "1000", "-o",
-                  "/dev/null"},
-                 R"(([0-9]+) bytes .* in +([0-9.]+) usec)",
-                 "pingpong",
-                 {"--test", "latency"},
-                 "time_us_lowest"});
+  // The best of its three trials of 100 round trips each, halved.
+  all.push_back(
+      {"NetPIPE",
+       "latency, us",
+       2,
+       sizes,
+       {{"openmpi", "/usr/bin/NPopenmpi"}, {"mpich", "/usr/bin/NPmpich2"}},
+       {"-u", std::to_string(sizes.back()), "-p", "0", "-n", "100", "-o", "/dev/null"},
+       R"(([0-9]+) bytes .* in +([0-9.]+) usec)",
+       "pingpong",
+       {"--test", "latency", "--places", "one", "--rounds", "100", "--least", "3", "--most", "3"},
+       "time_us_lowest"});
   // Means over a number of iterations of its own.
   for (const auto& [program, test, quantity] :
        {std::array<std::string, 3>{"osu_latency", "latency", "latency, us"},
@@ -79,7 +80,7 @@ std::vector<Subject> subjects(const fs::path& tools, bool quick) {
                    {},
                    R"(^([0-9]+) +([0-9.]+) *$)",
                    "pingpong",
-                   {"--test", test, "--one-place"},
+                   {"--test", test, "--places", "two"},
                    test == "latency" ? "time_us" : "MB_per_s"});
   }
   // Of a pair of two, by the mean time of all ranks; caches are swept.
@@ -102,9 +103,10 @@ std::vector<Subject> subjects(const fs::path& tools, bool quick) {
 bool run_one(const Configuration& configuration, int ranks, const Words& program,
              const std::function<void(const std::string&)>& take) {
   Words command = mpirun_command(configuration, ranks);
-  if (configuration.mpi == "openmpi") {
-    command.insert(command.end(), {"--bind-to", "none"});
-  }
+  // A core for each rank, where there are enough.
+  const bool fits = ranks <= static_cast<int>(std::thread::hardware_concurrency());
+  command.insert(command.end(), {configuration.mpi == "openmpi" ? "--bind-to" : "-bind-to",
+                                 fits ? "core" : "none"});
   command.insert(command.end(), program.begin(), program.end());
   const JobResult end = run_job(command, std::chrono::seconds(240), take);
   if (interrupted()) return false;

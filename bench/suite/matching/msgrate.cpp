@@ -8,6 +8,7 @@
 // Behind --posted N every receiver holds N receives that no message fits, behind
 // --unexpected N messages that no receive fits, for the whole of a point; they are
 // drained, and compared, when it is over.
+#include "../harness/buffer.hpp"
 #include "../harness/cache.hpp"
 #include "../harness/content.hpp"
 #include "../harness/session.hpp"
@@ -168,7 +169,7 @@ class Rate {
   const std::size_t posted_;
   const std::size_t unexpected_;
   const std::size_t per_thread_;
-  std::vector<char> buffers_;
+  suite::Buffer buffers_;
   std::vector<MPI_Request> requests_;
   suite::CacheSweep sweep_;
   std::uint64_t iteration_ = 0;

@@ -13,8 +13,12 @@
 // --uncached M: each message goes from and to a place of M MiB that has not been used for
 // as long as they last, so that no cache holds it; without it the same places come again.
 //
-// --one-place: all messages of a window go from and to the same place, as in benchmarks that
-// do not look at what they received.
+// --places: where data lie, which decides what caches hold of a large message
+//   own  each message of a window has its own, and what is received goes elsewhere than what is
+//        sent comes from; a ping-pong brings back the data that came
+//   two  all messages go from one place and into another one, and a ping-pong brings back other
+//        data, so that caches keep what is only ever sent (as in OSU's benchmarks)
+//   one  a ping-pong goes from and to the same place on either side (as in NetPIPE)
 //
 // Pair i is rank i and rank i + half of all (--pairing halves: between nodes, if ranks
 // are placed node by node) or ranks 2i and 2i + 1 (neighbours: inside a node). Pairs
@@ -24,6 +28,7 @@
 // Hockney's model, T = alpha + m / bandwidth, is fitted to a latency test of at least
 // three sizes: alpha from sizes to 64 KiB, bandwidth from sizes of 128 KiB on, each by a
 // least-squares line through the round trips.
+#include "../harness/buffer.hpp"
 #include "../harness/content.hpp"
 #include "../harness/session.hpp"
 
@@ -45,7 +50,8 @@ struct Options {
   int window = 64;
   int preposted = 0;  // all of the window
   int uncached = 0;   // MiB
-  bool one_place = false;
+  std::string places = "own";
+  int rounds = 0;  // as many as fill --batch-ms
 };
 
 enum class Test { latency, bandwidth, bidirectional };
@@ -64,11 +70,13 @@ class Pair {
         window_(test_ == Test::latency ? 1 : options.window),
         depth_(options.preposted == 0 ? window_ : std::min(options.preposted, window_)),
         bytes_(bytes),
-        places_(options.one_place
+        places_(options.places != "own"
                     ? 1
                     : std::max(window_,
                                static_cast<int>((static_cast<std::size_t>(options.uncached) << 20) /
-                                                bytes))) {
+                                                bytes))),
+        in_(options.places == "one" ? out_ : apart_),
+        back_(options.places == "two" ? out_ : in_) {
     const bool halves = options.pairing == "halves";
     const int half = session.size() / 2;
     const int pair = halves ? session.rank() % half : session.rank() / 2;
@@ -117,7 +125,7 @@ class Pair {
  private:
   // Of this round's messages.
   int place(int slot) const { return (first_place_ + slot) % places_; }
-  char* at(std::vector<char>& buffer, int slot) {
+  char* at(suite::Buffer& buffer, int slot) {
     return buffer.data() + bytes_ * static_cast<std::size_t>(place(slot));
   }
 
@@ -131,7 +139,7 @@ class Pair {
         MPI_Recv(at(in_, 0), length, MPI_BYTE, peer_, kDataTag, comm, MPI_STATUS_IGNORE);
       } else {
         MPI_Recv(at(in_, 0), length, MPI_BYTE, peer_, kDataTag, comm, MPI_STATUS_IGNORE);
-        MPI_Send(at(in_, 0), length, MPI_BYTE, peer_, kDataTag, comm);
+        MPI_Send(at(back_, 0), length, MPI_BYTE, peer_, kDataTag, comm);
       }
     } else if (test_ == Test::bandwidth) {
       if (first_) {
@@ -186,8 +194,10 @@ class Pair {
   std::uint64_t samples_ = 0;
   const int places_;  // of messages in a buffer
   int first_place_ = 0;
-  std::vector<char> out_;
-  std::vector<char> in_;
+  suite::Buffer out_;
+  suite::Buffer apart_;
+  suite::Buffer& in_;
+  suite::Buffer& back_;  // what a ping-pong brings back
   std::vector<MPI_Request> requests_;
   std::vector<MPI_Request> sends_;
 };
@@ -255,10 +265,15 @@ void run(Session& session, const Options& options) {
                        " ranks, and there are " + std::to_string(session.size()));
     }
   }
-  if (options.one_place && (options.uncached > 0 || session.settings().verify)) {
+  if (options.places != "own" && (options.uncached > 0 || session.settings().verify)) {
+    throw UsageError("--places " + options.places +
+                     " lets messages overwrite each other: neither --uncached nor --verify goes "
+                     "with it");
+  }
+  if (options.places == "one" && options.test != "latency") {
     throw UsageError(
-        "--one-place lets messages overwrite each other: neither --uncached nor "
-        "--verify goes with it");
+        "--places one is for --test latency: a place cannot be sent from and "
+        "received into at a time");
   }
   if (options.preposted > options.window) {
     throw UsageError("--preposted " + std::to_string(options.preposted) +
@@ -276,8 +291,13 @@ void run(Session& session, const Options& options) {
       session.progress(options.test + ", " + std::to_string(pairs) + " pairs, " +
                        std::to_string(bytes) + " bytes");
       Pair pair(session, options, static_cast<int>(pairs), bytes);
-      const long rounds =
-          session.batch_size([&](long n) { return pair.sample(n) * static_cast<double>(n); });
+      long rounds = options.rounds;
+      if (rounds > 0) {
+        pair.sample(rounds);  // warms up
+      } else {
+        rounds =
+            session.batch_size([&](long n) { return pair.sample(n) * static_cast<double>(n); });
+      }
       double mine = 0;
       long samples = 0;
       Estimate time = session.repeat([&] {
@@ -290,7 +310,7 @@ void run(Session& session, const Options& options) {
       Record record = session.record();
       record["test"] = options.test;
       if (options.uncached > 0) record["uncached_MiB"] = options.uncached;
-      if (options.one_place) record["one_place"] = true;
+      record["places"] = options.places;
       record["pairing"] = options.pairing;
       record["pairs"] = pairs;
       record["bytes"] = bytes;
@@ -324,7 +344,10 @@ int main(int argc, char** argv) {
               "receives posted ahead; 0: all of the window");
   line.number("--uncached", options.uncached, 0, 4096,
               "MiB that the messages' places are spread over; 0: the same places again");
-  line.yes("--one-place", options.one_place, "all messages go from and to the same place");
+  line.number("--rounds", options.rounds, 0, 1 << 30,
+              "that a sample averages over; 0: as many as take --batch-ms");
+  line.choice("--places", options.places, {"own", "two", "one"},
+              "how many places messages go from and to");
   return suite::run_program(
       argc, argv, line, [] { return MPI_THREAD_SINGLE; },
       [&](Session& session) { run(session, options); });

@@ -26,6 +26,7 @@
 #include <numeric>
 #include <random>
 
+#include "../harness/buffer.hpp"
 #include "../harness/cache.hpp"
 #include "../harness/content.hpp"
 #include "../harness/session.hpp"
@@ -229,7 +230,7 @@ class Queue {
   const std::size_t depth_;
   const std::size_t bytes_;
   const std::size_t messages_;  // of an iteration
-  std::vector<char> data_;
+  suite::Buffer data_;
   std::vector<MPI_Request> requests_;
   std::vector<std::size_t> order_;
   std::mt19937 random_{12345};  // the same order on both ranks

@@ -19,7 +19,7 @@ class Point {
 
   // Seconds per epoch on this rank.
   double sample(long epochs);
-  double seconds_of_handovers(long n);
+  double seconds_of_handover();
 
  private:
   void issue(int thread);
@@ -177,14 +177,19 @@ double Point::sample(long epochs) {
   return seconds / static_cast<double>(epochs);
 }
 
-double Point::seconds_of_handovers(long n) {
+double Point::seconds_of_handover() {
   idle_ = true;
-  const double seconds = time_of(n, [&](long) {
-    team_->release();
-    team_->join();
-  });
+  double seconds = 0;
+  long n = 1;
+  // Many of them take long where threads wait for a CPU.
+  for (; n <= 1024 && seconds < 2e-3; n *= 2) {
+    seconds = time_of(n, [&](long) {
+      team_->release();
+      team_->join();
+    });
+  }
   idle_ = false;
-  return seconds / static_cast<double>(n);
+  return seconds / static_cast<double>(n / 2);
 }
 
 }  // namespace
@@ -198,7 +203,7 @@ void measure_one_sided(Session& session, const Options& options) {
         epochs_per_sample(session, options, bytes, [&](long n) { return point.sample(n); });
     const Estimate time = session.repeat([&] { return point.sample(epochs); });
     Record record = session.record();
-    record["handover_us"] = session.maximum(point.seconds_of_handovers(1000)) * 1e6;
+    record["handover_us"] = session.maximum(point.seconds_of_handover()) * 1e6;
     report_point(session, options, bytes, time, std::move(record));
   }
 }

@@ -3,6 +3,7 @@
 // The same patterns by sends and receives, one thread: what the one-sided forms are
 // held against. An epoch ends when the receivers have all messages and the senders
 // know it; of a latency it is half a round trip.
+#include "../harness/buffer.hpp"
 #include "../harness/content.hpp"
 #include "measure.hpp"
 
@@ -113,8 +114,8 @@ class Exchange {
   const Options& options_;
   const Peers peers_;
   const Layout layout_;
-  std::vector<char> out_;
-  std::vector<char> in_;
+  Buffer out_;
+  Buffer in_;
   std::vector<MPI_Request> requests_;
   std::uint64_t samples_ = 0;
 };
