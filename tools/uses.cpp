@@ -154,8 +154,11 @@ double measure(const std::string& queue, const std::string& isa, const Work& wor
   return ns;
 }
 
-double measure(const std::string& queue, const std::string& isa, const ThreadedWork& work,
-               double seconds) {
+namespace {
+
+// 0: the system has not let the threads run in this time.
+double turn(const std::string& queue, const std::string& isa, const ThreadedWork& work,
+            double seconds) {
   const OwnedMatcher matcher = make(queue, isa);
   Worker(matcher.get()).fill(work.length, work.length);
   // A matcher that adapts to its threads does so in the practice.
@@ -200,8 +203,18 @@ double measure(const std::string& queue, const std::string& isa, const ThreadedW
   tagline_get_statistics(matcher.get(), &statistics);
   expect(statistics.posted.length == static_cast<std::uint64_t>(work.length) &&
          statistics.unexpected.length == static_cast<std::uint64_t>(work.length));
-  // A thread that the system did not let run in this time has made no match.
-  return took / static_cast<double>(std::max<std::uint64_t>(matches.load(), 1));
+  return matches.load() == 0 ? 0 : took / static_cast<double>(matches.load());
+}
+
+}  // namespace
+
+double measure(const std::string& queue, const std::string& isa, const ThreadedWork& work,
+               double seconds) {
+  constexpr int kTries = 10;
+  for (int i = 0; i < kTries; ++i) {
+    if (const double ns = turn(queue, isa, work, seconds); ns > 0) return ns;
+  }
+  return seconds * 1e9;  // at least
 }
 
 int processing_units() {
