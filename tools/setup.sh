@@ -34,6 +34,7 @@ optional_packages=(  # whose tests are skipped without them
   clang libclang-rt-14-dev              # fuzzing
   g++-aarch64-linux-gnu qemu-user       # NEON
   mpich libmpich-dev                    # tagline record for MPICH
+  make patch libfabric-dev              # MPICH with tagline
   spin gcc                              # models of the matchers for several threads
   chromium                              # tagline report
 )

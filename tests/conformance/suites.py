@@ -81,17 +81,21 @@ def source_tree(package, wanted, stamp):
         return present[-1]
     work = CACHE / f"{package}.new"
     shutil.rmtree(work, ignore_errors=True)
-    say(f"fetching the source package {package}")
-    fetched = subprocess.run([ROOT / "tools/debian_source.sh", package, work],
-                             capture_output=True, text=True, check=False)
-    if fetched.returncode != 0:
-        shutil.rmtree(work, ignore_errors=True)
-        raise Unavailable(fetched.stderr.strip().splitlines()[-1])
-    version = next(work.glob(f"{package}_*.dsc")).stem.removeprefix(f"{package}_")
-    upstream = next(folder for folder in work.glob(f"{package}-*") if folder.is_dir())
+    source = ROOT / ".cache" / package / "source"  # where mpich-plugin/build.sh keeps it
+    if not any(source.glob(f"{package}_*.dsc")):
+        source = work
+        say(f"fetching the source package {package}")
+        fetched = subprocess.run([ROOT / "tools/debian_source.sh", package, source],
+                                 capture_output=True, text=True, check=False)
+        if fetched.returncode != 0:
+            shutil.rmtree(work, ignore_errors=True)
+            raise Unavailable(fetched.stderr.strip().splitlines()[-1])
+    version = next(source.glob(f"{package}_*.dsc")).stem.removeprefix(f"{package}_")
+    upstream = next(folder for folder in source.glob(f"{package}-*") if folder.is_dir())
     tree = CACHE / f"{package}-{version}-{stamp}"
+    shutil.copytree(upstream / wanted, work / "wanted", symlinks=True)
     # A name that is there is complete.
-    (upstream / wanted).rename(tree)
+    (work / "wanted").rename(tree)
     shutil.rmtree(work)
     return tree
 

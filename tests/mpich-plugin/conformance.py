@@ -8,9 +8,11 @@ LD_LIBRARY_PATH. Paths:
   shm      as users run it: shared memory, where CH4 matches
   netmod   between nodes that are none: shared memory off, and the netmod's own tag
            matching off, so that CH4 matches what the network brings
+  nodes    odd ranks on one node that is none and even ones on another, and the netmod's
+           matching off: both at once, and a receive from any source waits for both
 
-Where tagline fails and unmodified passes both run twice more, alone. With --quick only
-tagline runs, and what fails must pass when it runs alone.
+Where tagline fails and unmodified passes both run twice more, alone. With --quick and
+--observed only tagline runs, and what fails must pass when it runs once more.
 """
 import argparse
 import json
@@ -29,11 +31,13 @@ from suites import Case, Suite, Unavailable, say  # noqa: E402
 
 LIBRARIES = ("unmodified", "tagline")
 PATHS = {"shm": {},
-         "netmod": {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_OFI_ENABLE_TAGGED": "0"}}
+         "netmod": {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_OFI_ENABLE_TAGGED": "0"},
+         "nodes": {"MPIR_CVAR_NUM_CLIQUES": "2", "MPIR_CVAR_CH4_OFI_ENABLE_TAGGED": "0"}}
 DIRECTORIES = "pt2pt part comm coll rma threads datatype attr group info init mpi_t topo errhan spawn errors"
 QUICK_DIRECTORIES = "pt2pt part mpi_t"
-QUICK_SECONDS = 100
-LIMIT = 60
+QUICK_PATHS = ("shm", "netmod")
+QUICK_SECONDS = 20
+OBSERVED_DIRECTORIES = "threads pt2pt part mpi_t"
 XFAIL_LIMIT = 15
 SKIPPED = 77
 
@@ -46,6 +50,8 @@ def make_case(directory, folder, words, options):
     settings = [value for key, value in values if key == "env"]
     if ranks > options.ranks or any(key == "mpiexecarg" for key, _ in values):
         return None
+    if options.longest and int(known.get("timeLimit", 0)) > options.longest:
+        return None
     if options.quick and ("xfail" in known or "timeLimit" in known or "mem" in known or settings):
         return None
     arguments = [value for key, value in values if key == "arg"]
@@ -55,7 +61,7 @@ def make_case(directory, folder, words, options):
         name=" ".join([str((folder / words[0]).relative_to(folder.parents[0])
                            if folder.name != directory else words[0]),
                        f"-n {words[1]}", *settings, *arguments]),
-        limit=XFAIL_LIMIT if "xfail" in known else max(int(known.get("timeLimit", 0)), LIMIT),
+        limit=XFAIL_LIMIT if "xfail" in known else max(int(known.get("timeLimit", 0)), options.limit),
         environment=tuple(settings), exit_status="0" if rule == "" else "nonzero",
         output="" if rule in ("TestStatus", "TestErrFatal") else "No Errors",
         memory_gb=float(known.get("mem", 0)))
@@ -63,7 +69,7 @@ def make_case(directory, folder, words, options):
 
 def run(case, library, path, options, limit=None):
     """pass, fail or timeout, and the output, of one run."""
-    command = [str(options.mpich / "tagline/bin/mpiexec"), "-n", str(case.ranks), *case.command]
+    command = [options.mpiexec, "-n", str(case.ranks), *case.command]
     environment = dict(os.environ, LD_LIBRARY_PATH=str(options.mpich / library / "lib"))
     environment.update(PATHS[path])
     environment.update(setting.split("=", 1) for setting in case.environment)
@@ -82,7 +88,8 @@ def run(case, library, path, options, limit=None):
             except subprocess.TimeoutExpired:
                 end_session(job.pid)
                 output = job.communicate()[0]
-        end_session(job.pid)
+        finally:
+            end_session(job.pid)
     text = output.decode(errors="replace")
     if outcome is None:
         ended_well = (job.returncode == 0) == (case.exit_status == "0")
@@ -102,7 +109,7 @@ def end_session(session):
 
 def compare(case, path, options):
     runs = {"unmodified": [], "tagline": []}
-    if not options.quick:
+    if not options.alone:
         runs["unmodified"].append(run(case, "unmodified", path, options))
         # What hangs unmodified is not waited for as long again.
         limit = XFAIL_LIMIT if runs["unmodified"][0][0] == "timeout" else case.limit
@@ -112,17 +119,17 @@ def compare(case, path, options):
                 for library in LIBRARIES:
                     runs[library].append(run(case, library, path, options))
     else:
-        runs["tagline"].append(run(case, "tagline", path, options))
+        runs["tagline"].append(run(case, options.alone, path, options))
         if runs["tagline"][0][0] != "pass":
-            runs["tagline"].append(run(case, "tagline", path, options))
+            runs["tagline"].append(run(case, options.alone, path, options))
     outcomes = {library: [outcome for outcome, _ in results] for library, results in runs.items()}
     return {"directory": case.directory, "test": case.name, "path": path, **outcomes,
-            "verdict": verdict(outcomes, options.quick), "output": runs["tagline"][-1][1][-4000:]}
+            "verdict": verdict(outcomes, options.alone), "output": runs["tagline"][-1][1][-4000:]}
 
 
-def verdict(outcomes, quick):
+def verdict(outcomes, alone):
     first = {library: outcomes[library][0] for library in LIBRARIES if outcomes[library]}
-    if quick:
+    if alone:
         if first["tagline"] == "pass":
             return "same"
         return "flaky" if outcomes["tagline"][-1] == "pass" else "different"
@@ -137,7 +144,7 @@ def verdict(outcomes, quick):
     return "flaky" if slow else "different"
 
 
-def table(results, quick):
+def table(results, alone):
     lines = ["| directory | path | tests | unmodified pass, fail, time limit "
              "| tagline pass, fail, time limit | flaky | tagline alone passes | differences |",
              "|---|---|---|---|---|---|---|---|"]
@@ -149,7 +156,7 @@ def table(results, quick):
                   for library in LIBRARIES}
         verdicts = Counter(result["verdict"] for result in row)
         cells = [directory, path, len(row)]
-        cells += ["-" if quick and library == "unmodified" else
+        cells += ["-" if alone and library == "unmodified" else
                   ", ".join(str(counts[library][name]) for name in ("pass", "fail", "timeout"))
                   for library in LIBRARIES]
         cells += [verdicts[name] for name in ("flaky", "fixed", "different")]
@@ -164,22 +171,35 @@ def parse():
                         help=f"of the suite (default: {DIRECTORIES})")
     parser.add_argument("--quick", action="store_true",
                         help=f"tagline alone: {QUICK_DIRECTORIES}, no settings, at most 2 ranks")
-    parser.add_argument("--path", choices=PATHS, action="append", help="both if none is named")
+    parser.add_argument("--observed", action="store_true",
+                        help="tagline alone, built with several VCIs and everything that tools "
+                        f"can see: {OBSERVED_DIRECTORIES}")
+    parser.add_argument("--path", choices=PATHS, action="append",
+                        help="all if none is named; with --quick " + ", ".join(QUICK_PATHS))
     parser.add_argument("--ranks", type=int, help="most ranks of a test (4; with --quick 2)")
+    parser.add_argument("--limit", type=int, default=60, metavar="SECONDS",
+                        help="least time limit of a test (%(default)s)")
+    parser.add_argument("--longest", type=int, metavar="SECONDS",
+                        help="leave out the tests to which the suite gives more time")
     parser.add_argument("--mpich", type=Path, default=ROOT / ".cache/mpich",
                         help="folder of both installations (%(default)s)")
     parser.add_argument("--results", type=Path, default=ROOT / "out/mpich-conformance.json")
     options = parser.parse_args()
     options.ranks = options.ranks or (2 if options.quick else 4)
     options.mpich = options.mpich.resolve()
+    options.alone = "observed" if options.observed else "tagline" if options.quick else None
+    options.path = options.path or (QUICK_PATHS if options.quick else tuple(PATHS))
     options.directories = options.directories or (
-        QUICK_DIRECTORIES if options.quick else DIRECTORIES).split()
+        QUICK_DIRECTORIES if options.quick else
+        OBSERVED_DIRECTORIES if options.observed else DIRECTORIES).split()
+    options.mpiexec, options.mpicc = (
+        str(options.mpich / "tagline/bin" / name) for name in ("mpiexec", "mpicc"))
     return options
 
 
 def read_suite(options):
     with suites.Locked():
-        tree = suites.mpich_build(str(options.mpich / "tagline/bin/mpicc"), options.directories)
+        tree = suites.mpich_build(options.mpicc, options.directories)
     suite = Suite(suites.version_of(tree, "mpich"))
     for directory in options.directories:
         suites.mpich_read(suite, directory, tree / directory, ["testlist"], options, make_case)
@@ -187,6 +207,8 @@ def read_suite(options):
 
 
 def main():
+    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, lambda *_: sys.exit(130))
     options = parse()
     try:
         suite = read_suite(options)
@@ -198,7 +220,7 @@ def main():
     say(f"MPICH {suite.version}: {len(cases)} tests"
         + (f"; not built: {' '.join(suite.absent)}" if suite.absent else ""))
     results = []
-    for path in options.path or PATHS:
+    for path in options.path:
         start = time.monotonic()
         for number, case in enumerate(cases):
             if options.quick and time.monotonic() - start > QUICK_SECONDS:
@@ -211,7 +233,7 @@ def main():
                     f"{result['unmodified']}, tagline {result['tagline']}")
         options.results.parent.mkdir(parents=True, exist_ok=True)
         options.results.write_text(json.dumps(results, indent=1))
-    print(table(results, options.quick))
+    print(table(results, options.alone))
     different = [result for result in results if result["verdict"] == "different"]
     for result in different:
         print(f"\n{result['path']} {result['directory']}/{result['test']}:\n{result['output']}")
