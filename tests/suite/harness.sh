@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the harness takes of a message is at most 10 ns: measured as any message is, under an
-# MPI whose operations do nothing. The best sample counts, so that a busy machine may be.
+# What the harness takes of a message is a few nanoseconds, 10 at most on the machine it was
+# made on: measured as any message is, under an MPI whose operations do nothing. The best sample
+# counts, so that a busy machine may be, and it fails beyond five times that: slower machines
+# pass, a look at the clock or a system call for each message does not.
 #
 #   harness.sh FOLDER EMPTY_MPI_LIBRARY LAUNCHER...
 set -u
@@ -17,8 +19,8 @@ while read -r messages program arguments; do
   nanoseconds=$(sed -n 's/.*"time_us_lowest":\([0-9.e+-]*\).*/\1/p' <<<"$record" |
     awk -v n="$messages" '{printf "%.2f", $1 * 1000 / n}')
   echo "$program $arguments: ${nanoseconds:-?} ns of a message"
-  if ! awk -v ns="${nanoseconds:-99}" 'BEGIN {exit !(ns > 0 && ns <= 10)}'; then
-    echo "harness.sh: more than 10 ns, or no result"
+  if ! awk -v ns="${nanoseconds:-99}" 'BEGIN {exit !(ns > 0 && ns <= 50)}'; then
+    echo "harness.sh: more than 50 ns, or no result"
     echo "$record" | head -n 5
     result=1
   fi
