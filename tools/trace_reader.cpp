@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -110,15 +111,23 @@ std::int64_t TraceFile::nanoseconds(std::uint64_t ticks, std::size_t anchor) con
   const Anchor& a = anchors_[from];
   const Anchor& b = anchors_[std::min(from + 1, anchors_.size() - 1)];
   const double slope =
-      b.ticks > a.ticks ? static_cast<double>(b.ns - a.ns) / static_cast<double>(b.ticks - a.ticks)
-                        : 1.0;
-  return static_cast<std::int64_t>(a.ns) - start_ns_ +
-         static_cast<std::int64_t>(static_cast<double>(static_cast<std::int64_t>(ticks - a.ticks)) *
-                                   slope);
+      b.ticks > a.ticks
+          ? static_cast<double>(static_cast<std::int64_t>(b.ns - a.ns)) /
+                static_cast<double>(b.ticks - a.ticks)
+          : 1.0;
+  const double since = static_cast<double>(static_cast<std::int64_t>(ticks - a.ticks)) * slope;
+  // A damaged header or clock may say anything; unsigned, it has to mean nothing.
+  constexpr double kCenturies = 9e18;
+  return static_cast<std::int64_t>(
+      a.ns - static_cast<std::uint64_t>(start_ns_) +
+      static_cast<std::uint64_t>(
+          static_cast<std::int64_t>(std::clamp(since, -kCenturies, kCenturies))));
 }
 
 std::int64_t TraceFile::first_ns() const {
-  return anchors_.empty() ? 0 : static_cast<std::int64_t>(anchors_[0].ns) - start_ns_;
+  return anchors_.empty() ? 0
+                          : static_cast<std::int64_t>(anchors_[0].ns -
+                                                      static_cast<std::uint64_t>(start_ns_));
 }
 std::int64_t TraceFile::last_ns() const { return nanoseconds(last_ticks_, anchors_.size()); }
 
