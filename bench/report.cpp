@@ -193,11 +193,32 @@ void write_records(const fs::path& directory, const std::string& name,
   replace_file(directory / (name + ".csv"), csv_text(records));
 }
 
+namespace {
+
+// Colours that stay apart for colour-blind readers and in print.
+constexpr const char* kColours[] = {"#d55e00", "#0072b2", "#009e73", "#cc79a7",
+                                    "#e69f00", "#56b4e9", "#555555", "#8c564b",
+                                    "#7a5fd0", "#8fae00", "#c0c0c0", "#000000"};
+
+std::string colour_of(std::size_t series) {
+  return std::string("rgb '") + kColours[series % std::size(kColours)] + "'";
+}
+
+// Where the colours begin again, lines are dashed.
+std::string line_of(std::size_t series) {
+  return "dt " + std::to_string(series / std::size(kColours) + 1) + " lc " + colour_of(series);
+}
+
+// A text of gnuplot's.
+std::string in_quotes(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? "''" : std::string(1, c);
+  return quoted + "'";
+}
+
+}  // namespace
+
 bool write_plot(const fs::path& file, const Plot& plot) {
-  // Colours that stay apart for colour-blind readers and in print.
-  static const char* const kColours[] = {"#d55e00", "#0072b2", "#009e73", "#cc79a7",
-                                         "#e69f00", "#56b4e9", "#555555", "#8c564b",
-                                         "#7a5fd0", "#8fae00", "#c0c0c0", "#000000"};
   constexpr double kPanelWidth = 340;
   constexpr double kPanelHeight = 300;
   constexpr double kTitleHeight = 48;
@@ -270,15 +291,14 @@ bool write_plot(const fs::path& file, const Plot& plot) {
   script << ")\n";
 
   // Colours mean the same in all panels.
-  script << "set label 1 '" << plot.title << "' at screen 0.012, screen " << 1 - 22 / height
-         << " font ',16'\n";
+  script << "set label 1 " << in_quotes(plot.title + " (" + plot.y_label + ")")
+         << " at screen 0.012, screen " << 1 - 22 / height << " font ',16'\n";
   for (std::size_t i = 0; i < names.size(); ++i) {
     const double x = legend[i].first / width;
     const double y = 1 - legend[i].second / height;
     script << "set arrow " << i + 1 << " from screen " << x << ",screen " << y << " to screen "
-           << x + 28 / width << ",screen " << y << " nohead lw 3 lc rgb '"
-           << kColours[i % std::size(kColours)] << "'\n"
-           << "set label " << i + 2 << " '" << names[i] << "' at screen " << x + 34 / width
+           << x + 28 / width << ",screen " << y << " nohead lw 3 " << line_of(i) << '\n'
+           << "set label " << i + 2 << ' ' << in_quotes(names[i]) << " at screen " << x + 34 / width
            << ",screen " << y << " font ',13'\n";
   }
 
@@ -293,13 +313,12 @@ bool write_plot(const fs::path& file, const Plot& plot) {
     draw << "set lmargin at screen " << x_at(62) << "\nset rmargin at screen "
          << x_at(kPanelWidth - 14) << "\nset tmargin at screen " << y_at(28)
          << "\nset bmargin at screen " << y_at(kPanelHeight - 76) << '\n'
-         << "set title '" << plot.panels[p].title << "' offset 0,-0.5 font ',12'\n"
-         << "set xlabel '" << plot.x_label << "' offset 0,0.6\n"
-         << "set ylabel '" << (p % columns == 0 ? plot.y_label : "") << "' offset 1,0\n";
+         << "set title " << in_quotes(plot.panels[p].title) << " offset 0,-0.5 font ',12'\n"
+         << "set xlabel " << in_quotes(plot.x_label) << " offset 0,0.6\n";
     std::string lines;
     for (const Series& series : plot.panels[p].series) {
       if (series.points.empty()) continue;
-      const auto colour = static_cast<std::size_t>(
+      const auto number = static_cast<std::size_t>(
           std::find(names.begin(), names.end(), series.name) - names.begin());
       data << "$d" << block << " << EOD\n";
       for (const Point& point : series.points) {
@@ -307,10 +326,9 @@ bool write_plot(const fs::path& file, const Plot& plot) {
       }
       data << "EOD\n";
       const std::string from = "$d" + std::to_string(block++);
-      const std::string rgb = std::string("rgb '") + kColours[colour % std::size(kColours)] + "'";
-      lines += (lines.empty() ? "" : ", ") + from + " using 1:3:4 with filledcurves fc " + rgb +
-               " fs transparent solid 0.15 noborder, " + from +
-               " using 1:2 with linespoints lw 2 pt 7 ps 0.45 lc " + rgb;
+      lines += (lines.empty() ? "" : ", ") + from + " using 1:3:4 with filledcurves fc " +
+               colour_of(number) + " fs transparent solid 0.15 noborder, " + from +
+               " using 1:2 with linespoints lw 2 pt 7 ps 0.45 " + line_of(number);
     }
     draw << (lines.empty() ? "set multiplot next\n" : "plot " + lines + "\n");
     if (p == 0) {

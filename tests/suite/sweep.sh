@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A benchmark of `./run bench` on a few points: it succeeds, and every record has the fields
-# that its tables are made of, with numbers above zero.
+# A benchmark of `./run bench` on a few points: it succeeds, its plots are drawn, and every
+# record has the fields that its tables are made of, with numbers above zero.
 #
 #   sweep.sh BENCH_DRIVER SCRATCH FIELD,FIELD... RECORDS NAME OPTION...
 set -u
@@ -11,6 +11,9 @@ rm -rf "$scratch"
 if ! "$driver" "$name" --quick --output "$scratch" "$@" >"$scratch.log" 2>&1; then
   echo "sweep.sh: $name $* failed"
   cat "$scratch.log"
+  exit 1
+fi
+if grep "is not written" "$scratch.log"; then
   exit 1
 fi
 python3 - "$scratch/$name.json" "$fields" "$records" <<'EOF'

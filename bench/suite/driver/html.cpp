@@ -41,6 +41,11 @@ std::string drawing(const std::filesystem::path& file, const std::string& prefix
   const auto begin = text.find("<svg");
   if (begin == std::string::npos) return "";
   text.erase(0, begin);
+  // As wide as it was drawn, or a plot of one panel would fill the page.
+  if (const auto box = text.find("viewBox=\"0 0 "); box != std::string::npos) {
+    const auto width = box + std::string("viewBox=\"0 0 ").size();
+    text.insert(box, "width=\"" + text.substr(width, text.find(' ', width) - width) + "\" ");
+  }
   for (const char* const mark : {"id='", "id=\"", "href='#", "href=\"#", "url(#"}) {
     for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos;) {
       at += std::string(mark).size();

@@ -177,6 +177,10 @@ class Pair {
       MPI_Waitall(window_, requests_.data(), MPI_STATUSES_IGNORE);
       return;
     }
+    if (depth_ == window_) {
+      MPI_Waitall(window_, requests_.data(), MPI_STATUSES_IGNORE);
+      return;
+    }
     for (int i = 0; i < window_; ++i) {
       MPI_Wait(&requests_[static_cast<std::size_t>(i)], MPI_STATUS_IGNORE);
       if (i + depth_ < window_) post(i + depth_);
