@@ -10,7 +10,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd -P)
 programs=$here/../ompi-plugin/programs
 prefix=$1 build=$2 seconds=${3:-600}
-limit=60
+limit=120
 
 # Program, ranks, queue structure (- is the default), arguments.
 runs=(
@@ -45,7 +45,7 @@ node_runs=(
 )
 
 # Of a build that shows everything to tools (tools/mpich.sh observed).
-if [[ -e $prefix/lib/libtvmpich.so ]]; then runs+=("observed 2 -"); fi
+if [[ -e $prefix/lib/libtvmpich.so ]]; then runs=("observed 2 -" "${runs[@]}"); fi
 
 failed=0 left_out=0
 
