@@ -251,7 +251,9 @@ bool write_plot(const fs::path& file, const Plot& plot) {
 
   const std::size_t columns = std::min(plot.columns, plot.panels.size());
   const std::size_t rows = (plot.panels.size() + columns - 1) / columns;
-  const double width = kPanelWidth * static_cast<double>(columns);
+  const std::string title = plot.title + " (" + plot.y_label + ")";
+  const double width = std::max(kPanelWidth * static_cast<double>(columns),
+                                20 + 9 * static_cast<double>(title.size()));
 
   // The legend stands above all panels, in as many rows as its names need.
   std::vector<std::pair<double, double>> legend;  // left and top of each, in pixels
@@ -269,6 +271,10 @@ bool write_plot(const fs::path& file, const Plot& plot) {
   const double head = top_of_row + kLegendHeight;
   const double height = kPanelHeight * static_cast<double>(rows) + head;
 
+  // Only powers of ten have labels: one of them is wanted.
+  const double decade = std::pow(10, std::floor(std::log10(highest * 1.7)));
+  const double low = std::min(lowest / 1.5, decade);
+
   std::ostringstream script;
   script << "set terminal svg size " << width << ',' << height
          << " dynamic noenhanced font 'sans-serif,13' background '#ffffff'\n"
@@ -277,7 +283,7 @@ bool write_plot(const fs::path& file, const Plot& plot) {
          << "set grid xtics ytics mxtics lc '#dddddd' lw 0.5, lc '#eeeeee' lw 0.3\n"
          << "set border 3 lc '#555555'\nset tics nomirror font ',11'\nset key off\n"
          << "set xrange [" << place(*xs.begin()) / 1.6 << ':' << place(*xs.rbegin()) * 1.6 << "]\n"
-         << "set yrange [" << lowest / 1.5 << ':' << highest * 1.7 << "]\n"
+         << "set yrange [" << low << ':' << highest * 1.7 << "]\n"
          << "set xtics rotate by -45 (";
   // More labels than fit would cover each other: every second one, or third.
   constexpr std::size_t kMostLabels = 12;
@@ -291,8 +297,8 @@ bool write_plot(const fs::path& file, const Plot& plot) {
   script << ")\n";
 
   // Colours mean the same in all panels.
-  script << "set label 1 " << in_quotes(plot.title + " (" + plot.y_label + ")")
-         << " at screen 0.012, screen " << 1 - 22 / height << " font ',16'\n";
+  script << "set label 1 " << in_quotes(title) << " at screen 0.012, screen " << 1 - 22 / height
+         << " font ',16'\n";
   for (std::size_t i = 0; i < names.size(); ++i) {
     const double x = legend[i].first / width;
     const double y = 1 - legend[i].second / height;
