@@ -72,7 +72,7 @@ int run_mpich(const Context& context, const Settings& settings) {
       "--cases",     "posted,unexpected",        "--caches", "hot",
       "--budget-ms", context.quick ? "10" : "30"};
   const int shallow_jobs = 3;
-  // Ten seconds where nothing else runs. A round decides whether there is another one, so the
+  // Three seconds where nothing else runs. A round decides whether there is another one, so the
   // first may take its time.
   const Comparison::Seconds limit{240};
 
