@@ -47,7 +47,7 @@ class BiasedLock {
   // The first thread's way in, as long as no other has come; out again by leave_first().
   [[gnu::always_inline]] bool enter_first() noexcept {
     if (first_.load(std::memory_order_relaxed) != this_thread()) return false;
-    // Once it has gone, nobody writes this line any more for nothing: all read it.
+    // Once it has gone, nobody writes here any more for nothing.
     if (bias_.load(std::memory_order_relaxed) != Bias::valid) return false;
     inside_.store(true, std::memory_order_relaxed);
     // The compiler keeps the order; the second thread's barrier makes the processor's.
@@ -57,6 +57,11 @@ class BiasedLock {
     inside_.store(false, std::memory_order_release);
     return false;
   }
+  // With the lock taken by lock(): whether the next time enter_first() will do.
+  bool is_owners() const noexcept {
+    return bias_.load(std::memory_order_relaxed) == Bias::valid;
+  }
+
   // release: pairs with the acquire in revoke().
   void leave_first() noexcept { inside_.store(false, std::memory_order_release); }
 

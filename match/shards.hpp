@@ -97,7 +97,13 @@ class Shards {
   // gate says: nobody but that thread closes it before its lock is free. To be left by
   // shard->lock.leave_first(). nullptr: visit().
   [[gnu::always_inline]] Shard* enter_alone() noexcept {
-    return first_shard_->lock.enter_first() ? first_shard_ : nullptr;
+    // relaxed: a hint, for the lock to confirm. The line of the lock goes from thread to
+    // thread; this one all may read.
+    if (alone_.load(std::memory_order_relaxed) != this_thread()) return nullptr;
+    if (first_shard_->lock.enter_first()) [[likely]]
+      return first_shard_;
+    alone_.store(0, std::memory_order_relaxed);
+    return nullptr;
   }
 
   // open(shard) with the shard of the envelope to itself, or closed() with all of them.
@@ -129,6 +135,8 @@ class Shards {
         continue;
       }
       const std::uintptr_t thread = this_thread();
+      if (shard.lock.is_owners()) [[unlikely]]
+        alone_.store(thread, std::memory_order_relaxed);
       const bool crowded = shard.thread != thread && shard.key != key && is_crowded(shard, weight);
       shard.thread = thread;
       shard.key = key;
@@ -491,6 +499,7 @@ class Shards {
   std::atomic<Shard*> shards_{nullptr};
   std::atomic<std::uint64_t> floor_;  // no receive to come has a lower number
   Shard* first_shard_;                // of the first array
+  std::atomic<std::uintptr_t> alone_{0};  // the thread that its lock may still be biased to
 
   alignas(kCacheLine) std::atomic<std::uint64_t> next_number_;
   alignas(kCacheLine) std::atomic<std::uint64_t> next_stamp_{1};
