@@ -214,7 +214,21 @@ std::string profile_kind(const tagline_options& options) {
                       options.ranks <= 0 || options.ranks > kFewRanks);
 }
 
+namespace {
+
+// Of the processes that Open MPI's or MPICH's mpirun has started on a machine, not the first.
+bool leaves_reports_to_another() {
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"}) {
+    const char* rank = std::getenv(name);
+    if (rank != nullptr && std::strcmp(rank, "0") != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 void report_profile(const std::string& path, const std::string& sentence) {
+  if (leaves_reports_to_another()) return;
   static std::mutex lock;
   static std::set<std::string> reported;
   const std::lock_guard guard(lock);

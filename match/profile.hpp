@@ -102,10 +102,10 @@ std::string profile_kind(bool threads, bool exact, bool many);
 std::string profile_kind(const tagline_options& options);
 
 // What the profile says for this kind of matcher on this machine; nullptr if it says nothing, and
-// why not is said on stderr, once per process and file.
+// why not is reported.
 const ProfileChoice* profile_choice(const std::string& path, const std::string& kind);
 
-// Says that on stderr, once per process and file.
+// Says that on stderr, once per file, and in one process of a job on each machine.
 void report_profile(const std::string& path, const std::string& sentence);
 
 }  // namespace tagline

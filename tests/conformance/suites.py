@@ -62,6 +62,12 @@ def last_line(log):
     return lines[-1] if lines else "no reason given"
 
 
+def reason_of(words):
+    """The first of apt's errors says why, the last one only that it gives up."""
+    lines = words.strip().splitlines() or ["no reason given"]
+    return next((line for line in lines if line.startswith("E:")), lines[-1])
+
+
 class Locked:
     """One of several runs at a time works on the cache."""
 
@@ -89,7 +95,8 @@ def source_tree(package, wanted, stamp):
                                  capture_output=True, text=True, check=False)
         if fetched.returncode != 0:
             shutil.rmtree(work, ignore_errors=True)
-            raise Unavailable(fetched.stderr.strip().splitlines()[-1])
+            raise Unavailable(f"the source package {package} cannot be fetched: "
+                              + reason_of(fetched.stderr))
     version = next(source.glob(f"{package}_*.dsc")).stem.removeprefix(f"{package}_")
     upstream = next(folder for folder in source.glob(f"{package}-*") if folder.is_dir())
     tree = CACHE / f"{package}-{version}-{stamp}"
@@ -198,10 +205,8 @@ def mpich_read(suite, directory, folder, lists, options, make_case=mpich_case):
 
 
 def mpich(options):
-    directories = options.directories or MPICH_DIRECTORIES
-    for directory in directories:
-        if directory not in MPICH_DIRECTORIES:
-            raise Unavailable(f"there is no {directory}; there are: {' '.join(MPICH_DIRECTORIES)}")
+    directories = [row for row in MPICH_DIRECTORIES
+                   if not options.directories or row in options.directories]
     with Locked():
         tree = mpich_build(options.mpicc, directories)
     suite = Suite(version_of(tree, "mpich"))
@@ -213,19 +218,24 @@ def mpich(options):
 
 # ---- mpi4py's tests -------------------------------------------------------------------
 
-MPI4PY_RANKS = (1, 2, 4)
+MPI4PY_ROWS = {f"mpi4py -n {ranks}": ranks for ranks in (1, 2, 4)}
 
 
 def mpi4py(options):
     if options.mpi4py_source:
         tree = Path(options.mpi4py_source).resolve() / "test"
+        if not (tree / "runtests.py").exists():
+            raise Unavailable(f"{tree} has no runtests.py: --mpi4py-source is no source tree of it")
         suite = Suite("of " + str(tree.parent))
     else:
-        with Locked():
-            tree = source_tree("mpi4py", "test", "test")
+        try:
+            with Locked():
+                tree = source_tree("mpi4py", "test", "test")
+        except Unavailable as reason:
+            raise Unavailable(f"{reason} (a source tree of mpi4py that is here already: "
+                              "--mpi4py-source FOLDER)") from None
         suite = Suite(version_of(tree, "mpi4py"))
-    for ranks in MPI4PY_RANKS:
-        row = f"mpi4py -n {ranks}"
+    for row, ranks in MPI4PY_ROWS.items():
         if options.directories and row not in options.directories:
             continue
         for script in sorted(tree.glob("test_*.py")):
@@ -239,3 +249,4 @@ def mpi4py(options):
 
 
 SUITES = {"mpich": mpich, "mpi4py": mpi4py}
+ROWS = {"mpich": MPICH_DIRECTORIES, "mpi4py": list(MPI4PY_ROWS)}

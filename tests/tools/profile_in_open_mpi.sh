@@ -46,5 +46,10 @@ expect 'queue sharded:[a-z]+ on [a-z0-9]+ \(default\)' "${with[@]}" -- threads
 expect 'queue linear on [a-z0-9]+ \(asked for\)' "${with[@]}" --mca pml_tagline_queue linear --
 expect 'queue array:4 on scalar' --mca pml_tagline_profile nothing -x TAGLINE_PROFILE="$scratch/profile" --
 expect 'the defaults are used: the profile nothing cannot be read' --mca pml_tagline_profile nothing --
+if [ "$(grep -c 'the defaults are used' out)" != 1 ]; then
+  echo "profile_in_open_mpi.sh: FAILED: expected one process to speak for both, got:" >&2
+  cat out >&2
+  exit 1
+fi
 sed 's/^run/ran/' measured >damaged
 expect 'damaged is damaged in line' --mca pml_tagline_profile "$scratch/damaged" --
