@@ -463,9 +463,8 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   // bits: of an exact key.
-  [[gnu::noinline, gnu::cold]] tagline_status append_to_full(Queue& queue, std::uint64_t bits,
-                                                             void* cookie, Side& side,
-                                                             tagline_handle* handle) noexcept {
+  [[gnu::noinline]] tagline_status append_to_full(Queue& queue, std::uint64_t bits, void* cookie,
+                                                  Side& side, tagline_handle* handle) noexcept {
     return append(queue, {bits, kSourceMask | kTagMask}, cookie, side, handle);
   }
 
@@ -482,7 +481,7 @@ class QueueMatcher final : public tagline_matcher {
     return TAGLINE_QUEUED;
   }
 
-  [[gnu::noinline, gnu::cold]] bool make_room(Queue& queue, Side& side) noexcept {
+  [[gnu::noinline]] bool make_room(Queue& queue, Side& side) noexcept {
     if (!queue.make_room()) return false;
     if (side.pause_at == 0) plan_pause(side);
     return true;

@@ -76,30 +76,48 @@ class WindowedIndex {
 
   bool empty() const noexcept { return window_.empty() && !has_indexed(); }
 
-  // One entry, at hand, that does not meet the key.
-  bool is_one_other(const MatchKey& key) const noexcept {
-    return !has_indexed() && window_.is_one_other(key);
+  // True if one look tells that no entry meets the key. depth: of that look.
+  bool lacks(const MatchKey& key, std::uint64_t& depth) noexcept {
+    if (!has_indexed()) return window_.lacks(key, depth);
+    return window_.lacks(key, depth) && indexed_->lacks(key);
   }
 
   TakeResult take(const MatchKey& key, void** cookie) noexcept {
-    if (!has_indexed() || indexed_->lacks(key)) {
-      std::uint64_t depth = 0;
-      const Glance near = window_.take_near(key, cookie, depth);
-      if (near != Glance::unknown) return {near == Glance::taken, depth};
+    Glance glance = Glance::none;
+    std::uint64_t depth = 0;
+    if (has_indexed()) {
+      glance = indexed_->take(key, cookie);
+      if (glance == Glance::taken) {
+        if (indexed_->empty()) leave_index();
+        return {true, 1};
+      }
     }
-    return take_far(key, cookie);
+    if (glance == Glance::none) glance = window_.take_near(key, cookie, depth);
+    if (glance == Glance::unknown) return take_far(key, cookie);
+    return {glance == Glance::taken, depth};
   }
 
-  bool has_room() const noexcept { return !window_.full(); }
+  // While there is an index, an entry may go straight there: see take_in().
+  bool has_room() const noexcept { return !has_indexed() && window_.length() < room_; }
 
   bool make_room() noexcept {
-    if (indexing_ || window_.capacity() >= kLargestWindow) {
+    if (window_.length() < room_) return true;
+    const bool soon = indexing_ || (had_index_ && window_.length() >= Window::kGroup);
+    if (soon || window_.length() >= kLargestWindow) {
       if (move_to_index(kMoves, window_.tail())) return true;
     }
-    return window_.grow();
+    if (window_.full() && !window_.grow()) return false;
+    room_ = window_.capacity();
+    return true;
   }
 
   void append(const QueueEntry& entry) noexcept { window_.append(entry); }
+
+  // The other way in, where has_room() says no: into the index, if nothing older is
+  // outside of it.
+  bool take_in(const QueueEntry& entry) noexcept {
+    return has_indexed() && window_.empty() && indexed_->push(entry);
+  }
 
   Hit find(const MatchKey& key, std::uint64_t& depth) noexcept {
     if (has_indexed()) {
@@ -196,7 +214,7 @@ class WindowedIndex {
     KeyIndex::Hit hit;
     std::uint64_t depth = 0;
   };
-  [[gnu::noinline]] Found find_indexed(MatchKey key) const noexcept {
+  [[gnu::noinline]] Found find_indexed(MatchKey key) noexcept {
     Found found;
     found.hit = index_->find(key, found.depth);
     return found;
@@ -227,10 +245,14 @@ class WindowedIndex {
 
   [[gnu::noinline]] void erase_indexed(KeyIndex::Hit hit) noexcept {
     index_->erase(hit);
-    if (!index_->empty()) return;
+    if (index_->empty()) leave_index();
+  }
+
+  [[gnu::noinline, gnu::cold]] void leave_index() noexcept {
     indexed_ = nullptr;
     indexing_ = index_at_once;
-    had_index_ = true;
+    had_index_ = !index_->was_in_order();
+    room_ = had_index_ ? std::min(window_.capacity(), Window::kGroup) : window_.capacity();
   }
 
   std::size_t find_in_window(const MatchKey& key, std::uint64_t& depth) noexcept {
@@ -238,7 +260,8 @@ class WindowedIndex {
     const std::size_t end = position == Window::kNone ? window_.tail() : position;
     const std::size_t passed = end - window_.head();
     depth += passed + (position != Window::kNone);
-    if (passed == 0) return position;
+    if (passed == 0 || (position != Window::kNone && window_.is_one_group() && !indexing_))
+      return position;
     if (indexing_ || is_too_much(passed)) [[unlikely]]
       start_indexing(end);
     return position;
@@ -332,6 +355,7 @@ class WindowedIndex {
 
   KeyIndex* indexed_ = nullptr;  // the index, if it holds anything
   Window window_;
+  std::size_t room_ = Window::kInline;  // entries of the window that come without further thought
   std::unique_ptr<KeyIndex> index_;
   bool indexing_ = index_at_once;
   bool had_index_ = false;

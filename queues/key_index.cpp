@@ -14,9 +14,6 @@ namespace {
 constexpr std::size_t kLeastPass = 64;
 constexpr std::size_t kMostPass = std::size_t{1} << 16;
 
-// Entries that are sorted into a log at once.
-constexpr std::size_t kMostUnlogged = 4096;
-
 }  // namespace
 
 KeyIndex::KeyIndex(QueueResources& resources, QueueSide side) noexcept
@@ -45,25 +42,23 @@ void KeyIndex::set_hints(const Hints& hints) noexcept {
   forget_log();
 }
 
-bool KeyIndex::push(const QueueEntry& entry) noexcept {
-  const int key_class = class_of(entry.key);
-  KeyTable& table = tables_[key_class];
-  const IndexItem item = {reinterpret_cast<std::uint64_t>(entry.cookie), entry.sequence};
-  if (side_ == QueueSide::unexpected) {
-    if (size_ == 0) {
-      if (!wild_search_ && logged_ <= kMostUnlogged) {
-        if (logging_) forget_log();
-        logging_ = false;
-      }
-      wild_search_ = false;
-    } else if (size_ == kMostUnlogged && wildcards_ && !logging_) {
-      start_log();
+// An unexpected message: whether it has to be logged is seen when the index was empty,
+// and once it is long.
+bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
+  if (size_ == 0) {
+    if (!wild_search_ && logged_ <= kMostUnlogged) {
+      if (logging_) forget_log();
+      logging_ = false;
     }
+    wild_search_ = false;
+  } else if (size_ == kMostUnlogged && wildcards_ && !logging_) {
+    start_log();
   }
+  KeyTable& table = tables_[0];
   if (!table.reserve()) return false;
-  if (side_ == QueueSide::unexpected && logging_) {
+  table.push(entry.key.bits, item_of(entry));
+  if (logging_) {
     // The table and the log may each want a node, and reserve() saw to one.
-    table.push(entry.key.bits, item);
     if (!resources_->pool.has_node() && !resources_->pool.grow()) {
       table.erase(table.find(entry.key.bits), entry.sequence);
       return false;
@@ -78,9 +73,6 @@ bool KeyIndex::push(const QueueEntry& entry) noexcept {
       passing_ = true;
       pass(4);
     }
-  } else {
-    table.push(entry.key.bits, item);
-    if (key_class != 0) ++wild_entries_;
   }
   ++size_;
   return true;

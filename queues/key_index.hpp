@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "queues/key_table.hpp"
 #include "queues/match_key.hpp"
@@ -82,19 +83,45 @@ class KeyIndex {
 
   // True if certainly no entry meets the key: a quick answer to the most frequent
   // search, for an exact key among exact entries.
-  bool lacks(const MatchKey& key) const noexcept {
-    return wild_entries_ == 0 && key.mask == (kSourceMask | kTagMask) && tables_[0].lacks(key.bits);
+  bool lacks(const MatchKey& key) noexcept {
+    if (wild_entries_ != 0 || key.mask != (kSourceMask | kTagMask)) return false;
+    if (!tables_[0].lacks(key.bits)) return false;
+    in_order_ = false;
+    return true;
   }
 
-  // The oldest entry that meets the key. depth grows by the entries looked at.
-  Hit find(const MatchKey& key, std::uint64_t& depth) const noexcept {
-    if (key.mask == (kSourceMask | kTagMask)) [[likely]] {
-      Hit best = find_in(0, key.bits, depth);
-      if (wild_entries_ != 0) [[unlikely]]
-        find_wild_entry(key, best, depth);
-      return best;
+  // Finds and takes out what an exact key meets, where no entry has a wildcard: nearly
+  // every search. Otherwise the answer is unknown, and find() tells.
+  Glance take(const MatchKey& key, void** cookie) noexcept {
+    if (wild_entries_ != 0 || key.mask != (kSourceMask | kTagMask)) return Glance::unknown;
+    KeyTable::Slot* slot = tables_[0].find(key.bits);
+    if (slot == nullptr) {
+      in_order_ = false;
+      return Glance::none;
     }
-    return find_by_view(key, depth);
+    const IndexItem item = tables_[0].pop(slot);
+    *cookie = reinterpret_cast<void*>(item.value);
+    note_gone(item.sequence);
+    return Glance::taken;
+  }
+
+  // False if a search has passed entries, as far as this is easily told: one that found
+  // nothing, or took an older entry than the one before it. Asked when the index has
+  // emptied, and then told anew.
+  bool was_in_order() noexcept { return std::exchange(in_order_, true); }
+
+  // The oldest entry that meets the key. depth grows by the entries looked at.
+  Hit find(const MatchKey& key, std::uint64_t& depth) noexcept {
+    Hit hit;
+    if (key.mask == (kSourceMask | kTagMask)) [[likely]] {
+      hit = find_in(0, key.bits, depth);
+      if (wild_entries_ != 0) [[unlikely]]
+        find_wild_entry(key, hit, depth);
+    } else {
+      hit = find_by_view(key, depth);
+    }
+    if (!hit) in_order_ = false;
+    return hit;
   }
 
   QueueEntry at(Hit hit) const noexcept {
@@ -116,13 +143,24 @@ class KeyIndex {
     } else {
       table.erase(hit.slot(), hit.sequence());
     }
-    --size_;
+    note_gone(hit.sequence());
     if (hit.key_class() != 0) --wild_entries_;
   }
 
   // Entries come in the order of their sequence numbers. False: no memory, and
   // nothing has changed.
-  bool push(const QueueEntry& entry) noexcept;
+  bool push(const QueueEntry& entry) noexcept {
+    if (side_ == QueueSide::unexpected && (logging_ || size_ == 0 || size_ == kMostUnlogged))
+      return push_and_log(entry);
+    const int key_class = class_of(entry.key);
+    KeyTable& table = tables_[key_class];
+    if (!table.reserve()) [[unlikely]]
+      return false;
+    table.push(entry.key.bits, item_of(entry));
+    wild_entries_ += key_class != 0;
+    ++size_;
+    return true;
+  }
 
   // The oldest entry of exactly this key, wildcards included, that the condition
   // (on a QueueEntry) holds for. Walks the entries of the key.
@@ -169,6 +207,14 @@ class KeyIndex {
     bool fed = false;       // by the pass now under way, or complete
   };
 
+  // Entries that are sorted into a log at once.
+  static constexpr std::size_t kMostUnlogged = 4096;
+
+  static IndexItem item_of(const QueueEntry& entry) noexcept {
+    return {reinterpret_cast<std::uint64_t>(entry.cookie), entry.sequence};
+  }
+  bool push_and_log(const QueueEntry& entry) noexcept;
+
   static int class_of(const MatchKey& key) noexcept {
     return (key_any_source(key) ? 1 : 0) | (key_any_tag(key) ? 2 : 0);
   }
@@ -190,6 +236,12 @@ class KeyIndex {
   void forget_log() const noexcept;
   bool start_log() const noexcept;
 
+  void note_gone(std::uint64_t sequence) noexcept {
+    --size_;
+    in_order_ &= !older(sequence, last_gone_);
+    last_gone_ = sequence;
+  }
+
   static bool older(std::uint64_t a, std::uint64_t b) noexcept {
     return static_cast<std::int64_t>(a - b) < 0;
   }
@@ -209,6 +261,8 @@ class KeyIndex {
   std::array<KeyTable, kClasses> tables_;
   std::size_t size_ = 0;
   std::size_t wild_entries_ = 0;
+  std::uint64_t last_gone_ = 0;  // a sequence number
+  bool in_order_ = true;
 
   // Unexpected side only. Views and log change what a search costs, never what
   // it finds, so a search may work on them.

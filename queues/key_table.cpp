@@ -6,14 +6,10 @@
 
 namespace tagline {
 
-void KeyTable::push(std::uint64_t key, const IndexItem& item) noexcept {
-  std::size_t i = home(now_, key);
-  while (now_.slots[i].oldest.sequence != 0 && now_.slots[i].key != key) i = (i + 1) & now_.mask;
-  Slot* slot = &now_.slots[i];
-  if (old_.slots != nullptr) [[unlikely]] {
-    if (slot->oldest.sequence == 0) {
-      if (Slot* elsewhere = find_in_old(key)) slot = elsewhere;
-    }
+// slot: where the table of now has the key, or would have it.
+void KeyTable::push_behind(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
+  if (old_.slots != nullptr && slot->oldest.sequence == 0) {
+    if (Slot* elsewhere = find_in_old(key)) slot = elsewhere;
   }
   if (slot->oldest.sequence != 0) {
     slot->more.push(*pool_, item);
@@ -21,16 +17,13 @@ void KeyTable::push(std::uint64_t key, const IndexItem& item) noexcept {
     *slot = {key, item, {}};
     if (++size_ > peak_) peak_ = size_;
   }
-  if (old_.slots != nullptr) [[unlikely]] {
-    move_some(kMovesPerCall);
-  }
+  if (old_.slots != nullptr) move_some(kMovesPerCall);
 }
 
-IndexItem KeyTable::pop(Slot* slot) noexcept {
-  const IndexItem item = slot->oldest;
+void KeyTable::pop_further(Slot* slot) noexcept {
   if (!slot->more.empty()) {
     slot->oldest = slot->more.pop(*pool_);
-    return item;
+    return;
   }
   --size_;
   if (in_old(slot)) {
@@ -38,12 +31,11 @@ IndexItem KeyTable::pop(Slot* slot) noexcept {
   } else {
     close_gap(static_cast<std::size_t>(slot - now_.slots));
   }
-  if (old_.slots != nullptr) [[unlikely]] {
+  if (old_.slots != nullptr) {
     move_some(kMovesPerCall);
-  } else if (--pops_until_check_ == 0) [[unlikely]] {
+  } else if (--pops_until_check_ == 0) {
     check_size();
   }
-  return item;
 }
 
 KeyTable::Slot* KeyTable::find_in_old(std::uint64_t key) const noexcept {

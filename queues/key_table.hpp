@@ -65,7 +65,8 @@ class KeyTable {
   // True if the key is certainly not there: nearly always one line tells.
   bool lacks(std::uint64_t key) const noexcept {
     if (size_ == 0) return true;
-    if (old_.slots != nullptr) [[unlikely]] return false;
+    if (old_.slots != nullptr) [[unlikely]]
+      return false;
     std::size_t i = home(now_, key);
     for (; now_.slots[i].oldest.sequence != 0; i = (i + 1) & now_.mask) {
       if (now_.slots[i].key == key) return false;
@@ -81,10 +82,34 @@ class KeyTable {
   }
 
   // The item becomes the newest of its key; wants reserve().
-  void push(std::uint64_t key, const IndexItem& item) noexcept;
+  void push(std::uint64_t key, const IndexItem& item) noexcept {
+    std::size_t i = home(now_, key);
+    while (now_.slots[i].oldest.sequence != 0 && now_.slots[i].key != key) i = (i + 1) & now_.mask;
+    Slot* slot = &now_.slots[i];
+    if (slot->oldest.sequence != 0 || old_.slots != nullptr) [[unlikely]] {
+      push_behind(slot, key, item);
+      return;
+    }
+    *slot = {key, item, {}};
+    if (++size_ > peak_) peak_ = size_;
+  }
 
-  // Takes the oldest item of a slot out; returns it.
-  IndexItem pop(Slot* slot) noexcept;
+  // Takes the oldest item of a slot out; returns it. Most slots hold one, and nothing
+  // behind them has to move.
+  IndexItem pop(Slot* slot) noexcept {
+    const IndexItem item = slot->oldest;
+    const Slot* const behind =
+        &now_.slots[(static_cast<std::size_t>(slot - now_.slots) + 1) & now_.mask];
+    if (!slot->more.empty() || old_.slots != nullptr || behind->oldest.sequence != 0 ||
+        pops_until_check_ == 1) [[unlikely]] {
+      pop_further(slot);
+      return item;
+    }
+    slot->oldest.sequence = 0;
+    --size_;
+    --pops_until_check_;
+    return item;
+  }
 
   // Takes the item with this sequence number out of a slot.
   void erase(Slot* slot, std::uint64_t sequence) noexcept {
@@ -164,6 +189,8 @@ class KeyTable {
   bool in_old(const Slot* slot) const noexcept {
     return slot >= old_.slots && slot < old_.slots + old_.capacity();
   }
+  void push_behind(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept;
+  void pop_further(Slot* slot) noexcept;
   bool make_room() noexcept;
   bool start_moving(std::size_t capacity) noexcept;
   void check_size() noexcept;

@@ -20,7 +20,7 @@ namespace tagline {
 // the store to leave the core. And a queue of one entry takes no node at all.
 //
 // Structure offers the operations of queues/linear.hpp and kBeyond, and may offer
-// is_one_other(key): there is one entry, and it does not meet the key. Guarantees: those of the
+// lacks(key, depth): one look tells that no entry meets the key. Guarantees: those of the
 // structure; the newest entry is found after all others, because it is the last
 // in order, unless overtaking is allowed.
 template <class Structure>
@@ -45,7 +45,13 @@ class NewestEntry {
 
   bool empty() const noexcept { return !waits_ && older_.empty(); }
   bool has_room() const noexcept { return !waits_ || older_.has_room(); }
-  bool make_room() noexcept { return older_.make_room(); }
+  bool make_room() noexcept {
+    if (!older_.make_room()) return false;
+    if constexpr (requires { older_.take_in(newest_); }) {
+      if (waits_ && older_.take_in(newest_)) waits_ = false;
+    }
+    return true;
+  }
 
   void append(const QueueEntry& entry) noexcept {
     if (waits_) older_.append(newest_);
@@ -62,8 +68,7 @@ class NewestEntry {
     } else {
       if (!waits_ || !keys_meet(newest_.key, key)) return Glance::unknown;
       if (!overtaking_) {
-        if (!is_one_other(older_, key)) return Glance::unknown;
-        depth = 2;
+        if (!lacks(older_, key, depth)) return Glance::unknown;
       }
     }
     *cookie = newest_.cookie;
@@ -97,7 +102,8 @@ class NewestEntry {
   }
 
   Hit find_sequence(std::uint64_t sequence) const noexcept {
-    return waits_ && newest_.sequence == sequence ? Structure::kBeyond : older_.find_sequence(sequence);
+    return waits_ && newest_.sequence == sequence ? Structure::kBeyond
+                                                  : older_.find_sequence(sequence);
   }
 
   QueueEntry at(Hit hit) const noexcept { return is_newest(hit) ? newest_ : older_.at(hit); }
@@ -127,8 +133,8 @@ class NewestEntry {
 
  private:
   // Where the structure can tell that without a search.
-  static bool is_one_other(const Structure& older, const MatchKey& key) noexcept {
-    if constexpr (requires { older.is_one_other(key); }) return older.is_one_other(key);
+  static bool lacks(Structure& older, const MatchKey& key, std::uint64_t& depth) noexcept {
+    if constexpr (requires { older.lacks(key, depth); }) return older.lacks(key, depth);
     return false;
   }
 

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "queues/match_key.hpp"
 #include "queues/resources.hpp"
@@ -13,23 +15,30 @@ namespace tagline {
 // Entries in their order, as columns in a ring: what a short queue is, and the
 // newest part of a long one.
 //
-//   bits     [ . . h x x - x t . ]     h: head, the oldest entry
-//   mask     [ . . h x x - x t . ]     t: the newest one
-//   payload  [ . . h x x - x t . ]     -: a hole, which meets no key
+//   bits     [ . . h x x o x t . ]     h: head, the oldest entry
+//   mask     [ . . h x x o x t . ]     t: the newest one
+//   payload  [ . . h x x o x t . ]     o: a hole, marked by
+//   holes      0 0 0 0 0 1 0 0 0       a bit of its own, so that no column is written
 //
 // Positions count up and are never reused, the ring wraps underneath. The first
 // eight entries need no memory of their own. Holes go when they reach an end, or
-// when they are half of the window: then it is closed up in place.
+// when the window is full of them, or when they are half of a window that is
+// searched by more than one comparison: then it is closed up in place.
 //
-// Guarantees: append and erase are O(1) amortised; find looks at the oldest
-// entries one by one, then at many at a time; order is kept.
+// A search compares up to 64 slots and only then asks which of them it was, so up to
+// there it takes the same time, and no branch that depends on the order of matches,
+// wherever the match lies.
+//
+// Guarantees: append and erase are O(1) amortised; find is O(length / 64); order is kept.
 class Window {
  public:
   static constexpr std::size_t kInline = 8;
+  // Slots that one word of holes stands for, compared at once.
+  static constexpr std::size_t kGroup = 64;
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   explicit Window(QueueResources& resources) noexcept : resources_(&resources) {
-    use(inline_bits_, inline_mask_, inline_payload_, kInline);
+    use(inline_bits_, inline_mask_, inline_payload_, &inline_holes_, kInline);
   }
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
@@ -38,20 +47,28 @@ class Window {
   bool empty() const noexcept { return head_ == tail_; }
   bool full() const noexcept { return tail_ - head_ == wrap_ + 1; }
   std::size_t capacity() const noexcept { return wrap_ + 1; }
-  // Positions [head(), tail()) hold entries and holes, both ends are entries.
+  // Of entries and holes.
+  std::size_t length() const noexcept { return tail_ - head_; }
+  // A search takes the same time wherever the match is.
+  bool is_one_group() const noexcept { return wrap_ < kGroup; }
+  // Positions [head(), tail()) hold entries and holes, the first one is an entry.
   std::size_t head() const noexcept { return head_; }
   std::size_t tail() const noexcept { return tail_; }
 
-  // One entry, and it does not meet the key.
-  bool is_one_other(const MatchKey& key) const noexcept {
-    return tail_ - head_ == 1 && !meets(head_, key);
+  // True if there are at most two entries, and none of them meets the key.
+  bool lacks(const MatchKey& key, std::uint64_t& depth) const noexcept {
+    const std::size_t length = tail_ - head_;
+    depth += length;
+    if (length == 1) [[likely]]
+      return !meets(head_, key);
+    return length == 0 || (length == 2 && !meets(head_, key) && !meets(tail_ - 1, key));
   }
 
   // Looks at the oldest entry, and at the newest if there are two.
   Glance take_near(const MatchKey& key, void** cookie, std::uint64_t& depth) noexcept {
     if (empty()) return Glance::none;
+    if (holes_ != 0) return Glance::unknown;
     if (meets(head_, key)) {
-      if (holes_ != 0) [[unlikely]] return Glance::unknown;
       ++depth;
       *cookie = cookie_at(head_++);
       return Glance::taken;
@@ -77,11 +94,15 @@ class Window {
 
   // The same from a position on.
   std::size_t find(const MatchKey& key, std::size_t from) const noexcept {
-    const std::size_t near = std::min(tail_, from + kInline);
-    for (std::size_t position = from; position != near; ++position) {
-      if (meets(position, key)) return position;
-    }
-    return near == tail_ ? kNone : find_beyond(key, near);
+    if (!is_one_group()) return find_by_group(key, from);
+    // Slot by slot from there on, and on again at the start of the ring: behind the
+    // newest entry come those before it.
+    const std::uint64_t slots =
+        resources_->kernels.meeting(bits_, mask_, capacity(), key.bits, key.mask);
+    const std::uint64_t nearest = std::rotr(slots * repeats_, static_cast<int>(from % kGroup)) &
+                                  ~std::rotr(hole_bits_[0], static_cast<int>(from % kGroup));
+    const std::size_t position = from + static_cast<std::size_t>(std::countr_zero(nearest));
+    return position < tail_ ? position : kNone;
   }
 
   void* cookie_at(std::size_t position) const noexcept { return payload_[position & wrap_].cookie; }
@@ -92,17 +113,25 @@ class Window {
   }
 
   void erase(std::size_t position) noexcept {
-    if (position == head_) [[likely]] {
+    if (position == head_ && holes_ == 0) {
       ++head_;
-      if (holes_ != 0) [[unlikely]]
-        trim();
-    } else if (position + 1 == tail_) {
-      --tail_;
-      if (holes_ != 0) [[unlikely]]
-        trim();
-    } else {
-      make_hole(position);
+      return;
     }
+    if (!is_one_group()) {
+      erase_in_groups(position);
+      return;
+    }
+    // Without a branch: which entry of a short queue goes next nobody can predict.
+    const bool is_newest = position + 1 == tail_;
+    tail_ -= is_newest;
+    const std::uint64_t holes = hole_bits_[0] | static_cast<std::uint64_t>(!is_newest)
+                                                    << position % kGroup;
+    const int turn = static_cast<int>(head_ % kGroup);
+    const std::uint64_t from_head = std::rotr(holes, turn);
+    const auto gone = static_cast<std::size_t>(std::countr_one(from_head));
+    hole_bits_[0] = std::rotl(from_head & (from_head + 1), turn);
+    holes_ += !is_newest - gone;
+    head_ += gone;
   }
 
   // The oldest position whose entry the condition holds for, or kNone.
@@ -135,7 +164,10 @@ class Window {
   void remove_if(Predicate wanted, Visit visit) {
     std::size_t to = head_;
     for (std::size_t from = head_; from != tail_; ++from) {
-      if (is_hole(from)) continue;
+      if (is_hole(from)) {
+        holes_at(from) &= ~bit(from);
+        continue;
+      }
       const QueueEntry entry = at(from);
       if (wanted(entry)) {
         visit(entry);
@@ -158,68 +190,99 @@ class Window {
     void* cookie;
     std::uint64_t sequence;
   };
-  static constexpr std::size_t kEntryBytes = 2 * sizeof(std::uint64_t) + sizeof(Payload);
+  static constexpr std::size_t block_bytes(std::size_t capacity) noexcept {
+    return capacity * (2 * sizeof(std::uint64_t) + sizeof(Payload)) +
+           words(capacity) * sizeof(std::uint64_t);
+  }
+  static constexpr std::size_t words(std::size_t capacity) noexcept {
+    return (capacity + kGroup - 1) / kGroup;
+  }
 
-  // Source -1 and the lowest tag: no message has this source, no receive asks
-  // for this tag, and a tag wildcard wants the sign clear. So nothing meets it.
-  static constexpr std::uint64_t kHoleBits = key_bits(-1, INT32_MIN);
-  bool is_hole(std::size_t position) const noexcept { return bits_[position & wrap_] == kHoleBits; }
+  // The bits of a window of one group stand for positions, whatever its capacity.
+  std::uint64_t& holes_at(std::size_t position) const noexcept {
+    return hole_bits_[(position & wrap_) / kGroup];
+  }
+  std::uint64_t bit(std::size_t position) const noexcept {
+    return std::uint64_t{1} << position % kGroup;
+  }
+  bool is_hole(std::size_t position) const noexcept {
+    return (holes_at(position) & bit(position)) != 0;
+  }
 
   bool meets(std::size_t position, const MatchKey& key) const noexcept {
     const std::size_t i = position & wrap_;
     return ((bits_[i] ^ key.bits) & mask_[i] & key.mask) == 0;
   }
 
-  [[gnu::noinline, gnu::cold]] void make_hole(std::size_t position) noexcept {
-    bits_[position & wrap_] = kHoleBits;
-    mask_[position & wrap_] = ~std::uint64_t{0};
-    if (++holes_ > (tail_ - head_) / 2) close_holes();
-  }
-
-  [[gnu::noinline]] std::size_t find_beyond(MatchKey key, std::size_t from) const noexcept {
-    while (from != tail_) {
-      // Up to the end of the window or of the ring, whichever comes first.
-      const std::size_t i = from & wrap_;
-      const std::size_t span = std::min(tail_ - from, capacity() - i);
-      const std::size_t hit =
-          resources_->kernels.find_key(bits_ + i, mask_ + i, span, key.bits, key.mask);
-      if (hit != span) return from + hit;
-      from += span;
+  [[gnu::noinline]] std::size_t find_by_group(MatchKey key, std::size_t from) const noexcept {
+    while (from < tail_) {
+      const std::size_t within = (from & wrap_) % kGroup;
+      const std::size_t slot = (from & wrap_) - within;
+      const std::uint64_t group =
+          (resources_->kernels.meeting(bits_ + slot, mask_ + slot, kGroup, key.bits, key.mask) &
+           ~hole_bits_[slot / kGroup]) >>
+          within;
+      if (group != 0) {
+        const std::size_t position = from + static_cast<std::size_t>(std::countr_zero(group));
+        return position < tail_ ? position : kNone;
+      }
+      from += kGroup - within;
     }
     return kNone;
   }
 
-  [[gnu::noinline, gnu::cold]] void trim() noexcept {
-    for (; head_ != tail_ && is_hole(head_); ++head_) --holes_;
-    for (; head_ != tail_ && is_hole(tail_ - 1); --tail_) --holes_;
+  [[gnu::noinline]] void erase_in_groups(std::size_t position) noexcept {
+    if (position == head_) {
+      ++head_;
+    } else if (position + 1 == tail_) {
+      --tail_;
+    } else {
+      holes_at(position) |= bit(position);
+      if (++holes_ > (tail_ - head_) / 2) close_holes();
+    }
+    if (holes_ != 0) trim();
+  }
+
+  // Holes at either end are no longer part of the window.
+  void trim() noexcept {
+    for (; head_ != tail_ && is_hole(head_); ++head_, --holes_) holes_at(head_) &= ~bit(head_);
+    for (; head_ != tail_ && is_hole(tail_ - 1); --tail_, --holes_)
+      holes_at(tail_ - 1) &= ~bit(tail_ - 1);
   }
 
   void close_holes() noexcept {
     remove_if([](const QueueEntry&) { return false; }, [](const QueueEntry&) {});
   }
 
-  void use(std::uint64_t* bits, std::uint64_t* mask, Payload* payload,
+  void use(std::uint64_t* bits, std::uint64_t* mask, Payload* payload, std::uint64_t* holes,
            std::size_t capacity) noexcept {
     bits_ = bits;
     mask_ = mask;
     payload_ = payload;
+    hole_bits_ = holes;
     wrap_ = capacity - 1;
+    if (capacity <= kGroup)
+      repeats_ = capacity == kGroup ? 1 : ~std::uint64_t{0} / ((std::uint64_t{1} << capacity) - 1);
   }
 
   void release() noexcept {
-    if (bits_ != inline_bits_) resources_->memory.release(bits_, capacity() * kEntryBytes);
+    if (bits_ != inline_bits_) resources_->memory.release(bits_, block_bytes(capacity()));
   }
 
   std::size_t head_ = 0;
   std::size_t tail_ = 0;
   std::size_t wrap_;  // capacity - 1, a power of two
   std::size_t holes_ = 0;
+  std::uint64_t repeats_;  // times a group of bits of one capacity: the word is full of them
   std::uint64_t* bits_;
   std::uint64_t* mask_;
   Payload* payload_;
+  std::uint64_t* hole_bits_;
   QueueResources* resources_;
-  std::uint64_t inline_bits_[kInline];
-  std::uint64_t inline_mask_[kInline];
+  std::uint64_t inline_holes_ = 0;
+  // Compared as a whole, whatever lies in them.
+  alignas(kCacheLine) std::uint64_t inline_bits_[kInline] = {};
+  std::uint64_t inline_mask_[kInline] = {};
   Payload inline_payload_[kInline];
 };
 
@@ -229,18 +292,23 @@ inline bool Window::grow() noexcept {
     return true;
   }
   const std::size_t larger = 2 * capacity();
-  auto* block = static_cast<std::uint64_t*>(resources_->memory.allocate(larger * kEntryBytes));
+  auto* block = static_cast<std::uint64_t*>(resources_->memory.allocate(block_bytes(larger)));
   if (block == nullptr) return false;
-  auto* payload = reinterpret_cast<Payload*>(block + 2 * larger);
+  std::uint64_t* const mask = block + larger;
+  auto* payload = reinterpret_cast<Payload*>(mask + larger);
+  auto* holes = reinterpret_cast<std::uint64_t*>(payload + larger);
   std::size_t to = 0;
   for (std::size_t from = head_; from != tail_; ++from) {
     if (is_hole(from)) continue;
     block[to] = bits_[from & wrap_];
-    block[larger + to] = mask_[from & wrap_];
+    mask[to] = mask_[from & wrap_];
     payload[to++] = payload_[from & wrap_];
   }
+  std::fill(block + to, block + larger, 0);
+  std::fill(mask + to, mask + larger, 0);
+  std::fill_n(holes, words(larger), 0);
   release();
-  use(block, block + larger, payload, larger);
+  use(block, mask, payload, holes, larger);
   head_ = 0;
   tail_ = to;
   holes_ = 0;

@@ -43,7 +43,7 @@ struct ScalarArch {};  // plain loops: any processor, and the reference for the 
 
 // A comparison as a bit mask, lane 0 lowest. xsimd 8 has no portable form of it,
 // so the translation unit of each instruction set defines its own, for words of
-// 8, 16 and 32 bits.
+// 8, 16, 32 and 64 bits.
 template <class Arch, class Word>
 std::uint64_t lane_bits(const xsimd::batch_bool<Word, Arch>& lanes) noexcept;
 

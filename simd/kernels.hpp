@@ -13,10 +13,10 @@ struct Kernels {
   // The oldest lane, from `oldest` on along `newer`, that is live and meets the key.
   LaneHit (*find_lane)(LaneBlock* oldest, LaneKey key, LaneCounts& counts) noexcept;
 
-  // The first i below count with (bits[i] ^ query_bits) & mask[i] & query_mask
-  // == 0, else count: keys_meet() on columns of keys.
-  std::size_t (*find_key)(const std::uint64_t* bits, const std::uint64_t* mask, std::size_t count,
-                          std::uint64_t query_bits, std::uint64_t query_mask) noexcept;
+  // Bit i: (bits[i] ^ query_bits) & mask[i] & query_mask == 0, for all i below count:
+  // keys_meet() on columns of keys. Columns begin on a cache line; count: 8, 16, 32 or 64.
+  std::uint64_t (*meeting)(const std::uint64_t* bits, const std::uint64_t* mask, std::size_t count,
+                           std::uint64_t query_bits, std::uint64_t query_mask) noexcept;
 
   // The oldest lane that meets the key, by fingerprints of 8, 16 and 32 bits.
   LaneHit (*find_fingerprint8)(FingerprintBlock<std::uint8_t>* oldest,

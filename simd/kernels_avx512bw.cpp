@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "simd/find_fingerprint.hpp"
-#include "simd/find_key.hpp"
 #include "simd/find_lane.hpp"
+#include "simd/meeting.hpp"
 
 namespace tagline::simd {
 
@@ -21,11 +21,16 @@ inline std::uint64_t lane_bits<xsimd::avx512bw, std::int8_t>(
     const xsimd::batch_bool<std::int8_t, xsimd::avx512bw>& lanes) noexcept {
   return lanes.data;
 }
+template <>
+inline std::uint64_t lane_bits<xsimd::avx512bw, std::uint64_t>(
+    const xsimd::batch_bool<std::uint64_t, xsimd::avx512bw>& lanes) noexcept {
+  return lanes.data;
+}
 
 extern const Kernels kAvx512bwKernels;
 const Kernels kAvx512bwKernels = {"avx512bw",
                                   find_lane<xsimd::avx512bw>,
-                                  find_key<xsimd::avx512bw>,
+                                  meeting<xsimd::avx512bw>,
                                   find_fingerprint<xsimd::avx512bw, std::uint8_t>,
                                   find_fingerprint<xsimd::avx512bw, std::uint16_t>,
                                   find_fingerprint<xsimd::avx512bw, std::uint32_t>};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "simd/find_fingerprint.hpp"
-#include "simd/find_key.hpp"
 #include "simd/find_lane.hpp"
+#include "simd/meeting.hpp"
 
 namespace tagline::simd {
 
@@ -26,11 +26,17 @@ inline std::uint64_t lane_bits<xsimd::neon64, std::int8_t>(
   return static_cast<std::uint64_t>(vaddv_u8(vget_low_u8(bits))) |
          static_cast<std::uint64_t>(vaddv_u8(vget_high_u8(bits))) << 8;
 }
+template <>
+inline std::uint64_t lane_bits<xsimd::neon64, std::uint64_t>(
+    const xsimd::batch_bool<std::uint64_t, xsimd::neon64>& lanes) noexcept {
+  const uint64x2_t bit = {1, 2};
+  return vaddvq_u64(vandq_u64(lanes, bit));
+}
 
 extern const Kernels kNeon64Kernels;
 const Kernels kNeon64Kernels = {"neon64",
                                 find_lane<xsimd::neon64>,
-                                find_key<xsimd::neon64>,
+                                meeting<xsimd::neon64>,
                                 find_fingerprint<xsimd::neon64, std::uint8_t>,
                                 find_fingerprint<xsimd::neon64, std::uint16_t>,
                                 find_fingerprint<xsimd::neon64, std::uint32_t>};

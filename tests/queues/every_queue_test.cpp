@@ -79,12 +79,12 @@ class Twin {
         case Glance::taken:
           ASSERT_LT(place, reference.size());
           ASSERT_EQ(cookie, reference.entries[place].cookie);
-          ASSERT_EQ(looked_at, place + 1);
+          ASSERT_LE(looked_at, place + 1);
           reference.erase(place);
           return;
         case Glance::none:
           ASSERT_EQ(place, reference.size());
-          ASSERT_EQ(looked_at, reference.size());
+          ASSERT_LE(looked_at, reference.size());
           return;
         case Glance::unknown:
           break;
