@@ -28,12 +28,16 @@ namespace tagline {
 //   for no index.
 // - When searches have passed so many entries in vain that indexing the window
 //   would have cost no more, the index starts: from then on searches move what
-//   they passed in the window, the oldest first and a bounded number at a time.
-//   So a queue that is searched deeply again and again soon has in its window
-//   only what came since the last search.
+//   they passed in the window, the oldest first and a bounded number at a time,
+//   and once the window is empty new entries go straight to the index. In a window
+//   of one group a search that hits costs the same wherever the match is, so there
+//   only searches for nothing count.
 // - Beyond kLargestWindow entries the oldest move to the index in any case, so
 //   no search ever compares more than that many one after the other.
-// - When the index has emptied, it is not used until searches are deep again.
+// - When the index has emptied, it is not used until searches are deep again. But if
+//   any search had passed what was in it, the next entries beyond one group go to it
+//   as they come: who searches deeply once does so again, and entries that have left
+//   the cache cost most to index then. A queue that was drained in order forgets that.
 //
 // The newest entry waits outside, see queues/newest_entry.hpp. `adaptive` does all
 // this. `indexed` starts the index with the first search that passes anything, for
