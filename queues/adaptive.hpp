@@ -80,6 +80,11 @@ class WindowedIndex {
 
   bool empty() const noexcept { return window_.empty() && !has_indexed(); }
 
+  // Takes the oldest entry if it is at hand and meets the key.
+  bool take_oldest(const MatchKey& key, void** cookie) noexcept {
+    return !has_indexed() && window_.take_oldest(key, cookie);
+  }
+
   // True if one look tells that no entry meets the key. depth: of that look.
   bool lacks(const MatchKey& key, std::uint64_t& depth) noexcept {
     if (!has_indexed()) return window_.lacks(key, depth);

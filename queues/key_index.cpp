@@ -133,8 +133,9 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
   View*& view = views_[key_class];
   if (view != nullptr && view->fed) {
     ++depth;
-    const Hit hit = front_of(*view, key.bits & kClassBits[key_class]);
-    if (hit || view->complete) return hit;
+    const Front front = front_of(*view, key.bits & kClassBits[key_class]);
+    if (front.slot != nullptr) return {front.slot, 0, front.slot->oldest.sequence};
+    if (view->complete) return {};
   }
   // Walk what no view lists: the log, and what was passed if the view is not fed.
   std::size_t walked = 0;
@@ -161,16 +162,31 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
   return hit;
 }
 
+// Takes the message out of the view, too, where it would be passed by later searches.
+Glance KeyIndex::take_by_view(MatchKey key, void** cookie) noexcept {
+  const int key_class = class_of(key);
+  View* const view = views_[key_class];
+  if (view == nullptr || !view->complete) return Glance::unknown;
+  wild_search_ = true;
+  const Front front = front_of(*view, key.bits & kClassBits[key_class]);
+  if (front.slot == nullptr) {
+    in_order_ = false;
+    return Glance::none;
+  }
+  view->table.pop(front.listed);
+  --view->items;
+  take_oldest(front.slot, cookie);
+  return Glance::taken;
+}
+
 // The oldest message that a view lists under these bits and that is still there.
-KeyIndex::Hit KeyIndex::front_of(View& view, std::uint64_t bits) const noexcept {
+KeyIndex::Front KeyIndex::front_of(View& view, std::uint64_t bits) const noexcept {
   while (KeyTable::Slot* listed = view.table.find(bits)) {
-    if (KeyTable::Slot* slot = still_there(listed->oldest)) {
-      return {slot, 0, slot->oldest.sequence};
-    }
+    if (KeyTable::Slot* slot = still_there(listed->oldest)) return {listed, slot};
     view.table.pop(listed);
     --view.items;
   }
-  return {};
+  return {nullptr, nullptr};
 }
 
 // False: no memory, or mostly items that are gone; the view is of no more use.

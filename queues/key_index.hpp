@@ -27,8 +27,8 @@ namespace tagline {
 // wildcard needs another way in: a view, which lists the messages of its class
 // as (bits, sequence) under the bits that the class insists on. A view exists
 // only once a receive of its class has searched in vain among more than a few.
-// An entry that leaves by another way stays in the views until it comes to their
-// front and is found gone; a view or log of mostly such items is rebuilt.
+// A message taken by a view leaves that view, too. In others it stays until it comes to
+// their front and is found gone; a view or log of mostly such items is rebuilt.
 //
 // Views are filled from a log, the messages in the order they arrived. A short
 // queue keeps none: the first search with a wildcard writes it, and from then on
@@ -90,18 +90,18 @@ class KeyIndex {
     return true;
   }
 
-  // Finds and takes out what an exact key meets, where no entry has a wildcard: nearly
-  // every search. Otherwise the answer is unknown, and find() tells.
+  // Finds and takes out the oldest entry that meets the key, if one table tells which it
+  // is: nearly always. Otherwise the answer is unknown, and find() tells.
   Glance take(const MatchKey& key, void** cookie) noexcept {
-    if (wild_entries_ != 0 || key.mask != (kSourceMask | kTagMask)) return Glance::unknown;
+    if (wild_entries_ != 0) return Glance::unknown;
+    if (key.mask != (kSourceMask | kTagMask)) [[unlikely]]
+      return take_by_view(key, cookie);
     KeyTable::Slot* slot = tables_[0].find(key.bits);
     if (slot == nullptr) {
       in_order_ = false;
       return Glance::none;
     }
-    const IndexItem item = tables_[0].pop(slot);
-    *cookie = reinterpret_cast<void*>(item.value);
-    note_gone(item.sequence);
+    take_oldest(slot, cookie);
     return Glance::taken;
   }
 
@@ -236,6 +236,15 @@ class KeyIndex {
   void forget_log() const noexcept;
   bool start_log() const noexcept;
 
+  Glance take_by_view(MatchKey key, void** cookie) noexcept;
+
+  // Of class 0.
+  void take_oldest(KeyTable::Slot* slot, void** cookie) noexcept {
+    const IndexItem item = tables_[0].pop(slot);
+    *cookie = reinterpret_cast<void*>(item.value);
+    note_gone(item.sequence);
+  }
+
   void note_gone(std::uint64_t sequence) noexcept {
     --size_;
     in_order_ &= !older(sequence, last_gone_);
@@ -253,7 +262,11 @@ class KeyIndex {
     return slot == nullptr || older(item.sequence, slot->oldest.sequence) ? nullptr : slot;
   }
 
-  Hit front_of(View& view, std::uint64_t bits) const noexcept;
+  struct Front {
+    KeyTable::Slot* listed;  // in the view
+    KeyTable::Slot* slot;    // in class 0, or nullptr
+  };
+  Front front_of(View& view, std::uint64_t bits) const noexcept;
   bool feed(View& view, int key_class, const IndexItem& item) const noexcept;
   void drop_view(int key_class) const noexcept;
   void pass(std::size_t items) const noexcept;

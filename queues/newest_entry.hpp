@@ -20,9 +20,13 @@ namespace tagline {
 // the store to leave the core. And a queue of one entry takes no node at all.
 //
 // Structure offers the operations of queues/linear.hpp and kBeyond, and may offer
-// lacks(key, depth): one look tells that no entry meets the key. Guarantees: those of the
-// structure; the newest entry is found after all others, because it is the last
-// in order, unless overtaking is allowed.
+//
+//   lacks(key, depth)         one look tells that no entry meets the key
+//   take_oldest(key, cookie)  take(), if one look finds the oldest entry to be the match
+//   take_in(entry)            append() by another way, where has_room() says no
+//
+// Guarantees: those of the structure; the newest entry is found after all others,
+// because it is the last in order, unless overtaking is allowed.
 template <class Structure>
 class NewestEntry {
  public:
@@ -65,11 +69,10 @@ class NewestEntry {
     depth = 1;
     if (older_.empty()) {
       if (!keys_meet(newest_.key, key)) return Glance::none;
-    } else {
-      if (!waits_ || !keys_meet(newest_.key, key)) return Glance::unknown;
-      if (!overtaking_) {
-        if (!lacks(older_, key, depth)) return Glance::unknown;
-      }
+    } else if (!waits_ || !keys_meet(newest_.key, key) ||
+               (!overtaking_ && !lacks(older_, key, depth))) {
+      depth = 1;
+      return take_oldest(older_, key, cookie) ? Glance::taken : Glance::unknown;
     }
     *cookie = newest_.cookie;
     waits_ = false;
@@ -132,7 +135,13 @@ class NewestEntry {
   }
 
  private:
-  // Where the structure can tell that without a search.
+  // Where the structure can tell and do that without a search.
+  static bool take_oldest(Structure& older, const MatchKey& key, void** cookie) noexcept {
+    if constexpr (requires { older.take_oldest(key, cookie); })
+      return older.take_oldest(key, cookie);
+    return false;
+  }
+
   static bool lacks(Structure& older, const MatchKey& key, std::uint64_t& depth) noexcept {
     if constexpr (requires { older.lacks(key, depth); }) return older.lacks(key, depth);
     return false;

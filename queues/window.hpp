@@ -64,6 +64,13 @@ class Window {
     return length == 0 || (length == 2 && !meets(head_, key) && !meets(tail_ - 1, key));
   }
 
+  // Takes the oldest entry if it meets the key. Wants !empty().
+  bool take_oldest(const MatchKey& key, void** cookie) noexcept {
+    if (holes_ != 0 || !meets(head_, key)) return false;
+    *cookie = cookie_at(head_++);
+    return true;
+  }
+
   // Looks at the oldest entry, and at the newest if there are two.
   Glance take_near(const MatchKey& key, void** cookie, std::uint64_t& depth) noexcept {
     if (empty()) return Glance::none;
