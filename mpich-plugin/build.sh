@@ -189,6 +189,11 @@ compile_header() {
     '  -x c-header $(top_srcdir)/src/include/mpiimpl.h -o $@' |
     step "precompiling a header" make -C "$objects/objects" -f - header=$folder/mpiimpl.h.gch \
       $folder/mpiimpl.h.gch || say "MPICH is built without a precompiled header"
+  # The compiler does not tell make what lies in it.
+  if [[ -f $objects/objects/$folder/mpiimpl.h.gch ]]; then
+    find "$objects/objects" -name 'lib_libmpi_la-*.lo' \
+      ! -newer "$objects/objects/$folder/mpiimpl.h.gch" -delete
+  fi
 }
 
 build_mpich() {

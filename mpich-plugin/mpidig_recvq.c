@@ -27,15 +27,17 @@ MPICH_API_PUBLIC MPIR_Request** const MPID_Recvq_unexpected_head_ptr =
 
 /* ---- Which matcher ------------------------------------------------------ */
 
-/* A VCI's queues, or those of partitioned communication. Most searches are of an empty
- * queue: how long each is says so without a call. */
+/* A VCI's queues, or those of partitioned communication. */
 typedef struct Queues {
   tagline_matcher* matcher; /* made when first used, which may be before MPIDIG_recvq_init() */
-  size_t length[2];         /* by tagline_side */
+  size_t length[2];         /* of what it holds, by tagline_side */
 } Queues;
 
 static Queues vci_queues[MPIDI_CH4_MAX_VCIS];
 static Queues partitioned_queues;
+
+/* A matcher that writes down what it does (tagline record) has to do everything. */
+static bool is_recorded;
 
 static void forget(Queues* queues) {
   tagline_destroy(queues->matcher);
@@ -83,16 +85,14 @@ static tagline_envelope envelope_of(int source, int tag, MPIR_Context_id_t conte
   return envelope;
 }
 
-/* A tag may carry bits that say the sender's collective has failed; they are no part of it. */
-static int plain_tag(int tag) { return tag == MPI_ANY_TAG ? tag : MPIR_TAG_MASK_ERROR_BITS(tag); }
-
 static tagline_envelope envelope_of_request(MPIR_Request* request, enum MPIDIG_queue_type type) {
-  return type == MPIDIG_PART ? envelope_of(MPIDI_PART_REQUEST(request, u.recv.source),
-                                           plain_tag(MPIDI_PART_REQUEST(request, u.recv.tag)),
-                                           MPIDI_PART_REQUEST(request, u.recv.context_id))
-                             : envelope_of(MPIDIG_REQUEST(request, u.recv.source),
-                                           plain_tag(MPIDIG_REQUEST(request, u.recv.tag)),
-                                           MPIDIG_REQUEST(request, u.recv.context_id));
+  return type == MPIDIG_PART
+             ? envelope_of(MPIDI_PART_REQUEST(request, u.recv.source),
+                           MPIDIG_plain_tag(MPIDI_PART_REQUEST(request, u.recv.tag)),
+                           MPIDI_PART_REQUEST(request, u.recv.context_id))
+             : envelope_of(MPIDIG_REQUEST(request, u.recv.source),
+                           MPIDIG_plain_tag(MPIDIG_REQUEST(request, u.recv.tag)),
+                           MPIDIG_REQUEST(request, u.recv.context_id));
 }
 
 /* ---- What tools see ----------------------------------------------------- */
@@ -168,9 +168,8 @@ static void note_dequeued(MPIR_Request* request, enum MPIDIG_queue_type type) {
 
 /* ---- The queues --------------------------------------------------------- */
 
-void MPIDIG_enqueue_request(MPIR_Request* request, MPIR_Request** list,
-                            enum MPIDIG_queue_type type) {
-  Queues* const queues = queues_of(list, type);
+static void append(Queues* queues, MPIR_Request* request, MPIR_Request** list,
+                   enum MPIDIG_queue_type type) {
   const tagline_side side = side_of(list, type);
   const tagline_envelope envelope = envelope_of_request(request, type);
   if (unlikely(queues->matcher == NULL)) make_matcher(queues);
@@ -179,44 +178,54 @@ void MPIDIG_enqueue_request(MPIR_Request* request, MPIR_Request** list,
                              : tagline_append_message(queues->matcher, envelope, request);
   if (unlikely(status != TAGLINE_QUEUED)) give_up();
   ++queues->length[side];
+}
+
+void MPIDIG_recvq_append(MPIR_Request* request, MPIR_Request** list, enum MPIDIG_queue_type type) {
+  Queues* const queues = queues_of(list, type);
+  if (MPIDIG_USES_HEAD && *list != MPIDIG_IN_MATCHER) {
+    if (*list != NULL) append(queues, *list, list, type);
+    *list = MPIDIG_IN_MATCHER;
+  }
+  append(queues, request, list, type);
   LIST_APPEND(list, request);
   note_enqueued(request, type);
 }
 
-MPIR_Request* MPIDIG_rreq_dequeue(int source, int tag, MPIR_Context_id_t context_id,
-                                  MPIR_Request** list, enum MPIDIG_queue_type type) {
+static void note_taken(Queues* queues, MPIR_Request* request, MPIR_Request** list,
+                       enum MPIDIG_queue_type type) {
+  const bool is_last = --queues->length[side_of(list, type)] == 0;
+  if (MPIDIG_USES_HEAD && is_last && !is_recorded) *list = NULL;
+  LIST_DELETE(list, request);
+  note_dequeued(request, type);
+}
+
+MPIR_Request* MPIDIG_recvq_search(int source, int tag, MPIR_Context_id_t context_id,
+                                  MPIR_Request** list, enum MPIDIG_queue_type type, bool takes) {
   Queues* const queues = queues_of(list, type);
   const tagline_side side = side_of(list, type);
+  MPIR_Assert(takes || side == TAGLINE_UNEXPECTED);
   if (queues->length[side] == 0) return NULL;
   const tagline_envelope envelope = envelope_of(source, tag, context_id);
   const Search search = begin_search(queues->matcher, type);
   void* found = NULL;
-  const tagline_status status = side == TAGLINE_POSTED
-                                    ? tagline_match_message(queues->matcher, envelope, &found)
-                                    : tagline_claim(queues->matcher, envelope, &found, NULL);
-  end_search(&search, status == TAGLINE_MATCHED);
-  if (status != TAGLINE_MATCHED) return NULL;
-  --queues->length[side];
-  MPIR_Request* const request = found;
-  LIST_DELETE(list, request);
-  note_dequeued(request, type);
-  return request;
-}
-
-MPIR_Request* MPIDIG_rreq_find(int source, int tag, MPIR_Context_id_t context_id,
-                               MPIR_Request** list, enum MPIDIG_queue_type type) {
-  MPIR_Assert(type == MPIDIG_PT2PT_UNEXP);
-  Queues* const queues = queues_of(list, type);
-  if (queues->length[TAGLINE_UNEXPECTED] == 0) return NULL;
-  const Search search = begin_search(queues->matcher, type);
-  void* found = NULL;
-  const tagline_status status =
-      tagline_probe(queues->matcher, envelope_of(source, tag, context_id), &found, NULL);
-  end_search(&search, status == TAGLINE_MATCHED);
-  return status == TAGLINE_MATCHED ? found : NULL;
+  if (side == TAGLINE_POSTED) {
+    tagline_match_message(queues->matcher, envelope, &found);
+  } else if (takes) {
+    tagline_claim(queues->matcher, envelope, &found, NULL);
+  } else {
+    tagline_probe(queues->matcher, envelope, &found, NULL);
+  }
+  end_search(&search, found != NULL);
+  if (takes && found != NULL) note_taken(queues, found, list, type);
+  return found;
 }
 
 int MPIDIG_delete_posted(MPIR_Request* request, MPIR_Request** list) {
+  if (MPIDIG_USES_HEAD && *list != MPIDIG_IN_MATCHER) {
+    if (*list != request) return 0;
+    *list = NULL;
+    return 1;
+  }
   Queues* const queues = queues_of(list, MPIDIG_PT2PT_POSTED);
   /* By its envelope rather than a handle: a request that has been dequeued holds that of
    * its message, or of what it is used for now, and is merely not found. */
@@ -225,9 +234,7 @@ int MPIDIG_delete_posted(MPIR_Request* request, MPIR_Request** list) {
       tagline_cancel_receive(queues->matcher, envelope, request) != TAGLINE_OK) {
     return 0;
   }
-  --queues->length[TAGLINE_POSTED];
-  LIST_DELETE(list, request);
-  note_dequeued(request, MPIDIG_PT2PT_POSTED);
+  note_taken(queues, request, list, MPIDIG_PT2PT_POSTED);
   return 1;
 }
 
@@ -276,6 +283,15 @@ int MPIDIG_recvq_init(void) {
   int mpi_errno = MPI_SUCCESS;
   register_variables();
   register_events();
+
+  const char* const trace = getenv("TAGLINE_TRACE");
+  is_recorded = trace != NULL && trace[0] != '\0';
+  if (MPIDIG_USES_HEAD && is_recorded) {
+    for (int vci = 0; vci < MPIDI_CH4_MAX_VCIS; ++vci) {
+      MPIDI_global.per_vci[vci].posted_list = MPIDIG_IN_MATCHER;
+      MPIDI_global.per_vci[vci].unexp_list = MPIDIG_IN_MATCHER;
+    }
+  }
 
   tagline_matcher* trial = NULL;
   MPIR_ERR_CHKANDJUMP1(tagline_create(NULL, &trial) != TAGLINE_OK, mpi_errno, MPI_ERR_OTHER,
