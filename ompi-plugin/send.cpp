@@ -49,6 +49,10 @@ inline Inline send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& 
     return Inline::kNo;
   }
   if (!spend_for(endpoint, layout.bytes)) return Inline::kNo;
+  // A BTL with a small box for messages in a hurry (vader) puts those into it whose data needs
+  // no packing. A few large messages would fill it, and then all wait for its owner.
+  const bool box = !many || layout.bytes <= plugin.parameters.send_box_limit;
+  if (!box) take_back_packet(endpoint, link, sizeof(header) + layout.bytes);
   opal_convertor_t convertor;
   // Only what the convertor's users read: it has no reference count and owns nothing.
   convertor.stack_size = DT_STATIC_STACK_SIZE;
@@ -61,11 +65,7 @@ inline Inline send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& 
     convertor.master = local->master;
     convertor.flags = (local->flags & CONVERTOR_TYPE_MASK) | CONVERTOR_SEND | CONVERTOR_NO_OP |
                       CONVERTOR_HOMOGENEOUS | CONVERTOR_HAS_REMOTE_SIZE;
-    // A BTL with a small box for messages in a hurry (vader) puts those into it whose data needs
-    // no packing. A few messages of this size would fill it, and all wait for its owner.
-    if (!many || layout.bytes <= plugin.parameters.send_box_limit) {
-      convertor.flags |= OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
-    }
+    if (box) convertor.flags |= OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
     convertor.local_size = layout.bytes;
     convertor.remote_size = layout.bytes;
     convertor.pDesc = &datatype->super;

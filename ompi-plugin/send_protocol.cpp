@@ -81,6 +81,9 @@ int dispatch(mca_bml_base_btl_t* link, mca_btl_base_descriptor_t* descriptor, Wi
 int start_eager(SendRequest& request, mca_bml_base_btl_t* link) {
   std::size_t bytes = request.layout.bytes;
   const EagerHeader header = match_header(request);
+  if (bytes > plugin.parameters.send_box_limit) {
+    take_back_packet(request.endpoint, link, sizeof(header) + bytes);
+  }
   mca_btl_base_descriptor_t* descriptor =
       describe(link, request, sizeof(header), bytes, kFirstPacketFlags);
   if (descriptor == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
@@ -196,6 +199,36 @@ bool retry_start(void* owner) {
 }
 
 }  // namespace
+
+void take_back_packet(const mca_bml_base_endpoint_t* endpoint, mca_bml_base_btl_t* link,
+                      std::size_t bytes) {
+  constexpr std::size_t kLine = 64;
+  // A core has so many lines on the way at once; more would hold up the copy itself.
+  constexpr std::size_t kMostBytes = 18 * kLine;
+  // What cannot send at once (tcp) has its packets for itself.
+  if (link->btl->btl_sendi == nullptr ||
+      !OPAL_PROC_ON_LOCAL_NODE(endpoint->btl_proc->super.proc_flags)) {
+    return;
+  }
+  // BTLs keep free packets in stacks: the one on top is the next.
+  mca_btl_base_descriptor_t* descriptor = nullptr;
+  mca_bml_base_alloc(link, &descriptor, MCA_BTL_NO_ORDER, bytes, kFirstPacketFlags);
+  if (descriptor == nullptr) return;
+  const auto* packet = static_cast<unsigned char*>(descriptor->des_segments[0].seg_addr.pval);
+  mca_bml_base_free(link, descriptor);
+  const std::size_t fetched = std::min(bytes, kMostBytes);
+  for (std::size_t i = 0; i < fetched; i += kLine) __builtin_prefetch(packet + i, 1);
+
+  // A packet that has been read comes back with a mark in the BTL's own header, in front of it. A
+  // BTL that collects many waits for one header after the other, so they are asked for while
+  // the next packets are sent. The peer may still be at work on the latest ones.
+  constexpr std::size_t kLatest = 8;
+  static thread_local const unsigned char* latest[kLatest];
+  static thread_local std::size_t count = 0;
+  const unsigned char*& oldest = latest[count++ % kLatest];
+  __builtin_prefetch(oldest, 1);
+  oldest = packet - 1;
+}
 
 int start(SendRequest& request) {
   request.fragments = 0;
