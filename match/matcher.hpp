@@ -54,7 +54,7 @@ class QueueMatcher final : public tagline_matcher {
     const MatchKey key = exact_key(envelope);
     if (!is_exact(envelope)) return post_wildcard(context, key.bits, receive, message, handle);
     if (!context->unexpected.empty()) {
-      const Glance glance = take_only(context->unexpected, key, unexpected_, message);
+      const Glance glance = take_at_hand(context->unexpected, key, unexpected_, message);
       if (glance == Glance::taken) return TAGLINE_MATCHED;
       if (glance == Glance::unknown)
         return search_and_post(context, key.bits, receive, message, handle);
@@ -72,7 +72,7 @@ class QueueMatcher final : public tagline_matcher {
     }
     const MatchKey key = exact_key(envelope);
     if (!context->posted.empty()) {
-      const Glance glance = take_only(context->posted, key, posted_, receive);
+      const Glance glance = take_at_hand(context->posted, key, posted_, receive);
       if (glance == Glance::taken) return TAGLINE_MATCHED;
       if (glance == Glance::unknown) return search_and_arrive(context, key.bits, message, receive);
     }
@@ -413,10 +413,10 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   // Of a queue that is not empty.
-  Glance take_only(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
-    if constexpr (OffersOnly<Queue>) {
+  Glance take_at_hand(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
+    if constexpr (OffersAtHand<Queue>) {
       std::uint64_t depth = 0;
-      const Glance glance = queue.take_only(key, cookie, depth);
+      const Glance glance = queue.take_at_hand(key, cookie, depth);
       if (glance == Glance::taken) ++side.left;
       if (glance != Glance::unknown) side.count_search(depth, glance == Glance::taken);
       return glance;

@@ -34,7 +34,7 @@ namespace tagline {
 //
 // and may offer shortcuts on a queue that is not empty:
 //
-//   take_only(key, cookie, depth)  take(), if there are only one or two, at hand
+//   take_at_hand(key, cookie, depth)  take(), if a look at the ends tells
 //   take(key, cookie)              find, at and erase in one
 //   set_hints(hints)               spare work; they may change while entries wait
 //
@@ -88,6 +88,21 @@ class LinearQueue {
     return hit;
   }
 
+  // As find() and erase(), but the oldest entry apart: most matches are, and then
+  // there is nothing to count.
+  TakeResult take(const MatchKey& key, void** cookie) noexcept {
+    if (empty()) return {false, 0};
+    Entry* oldest = static_cast<Entry*>(ends_.newer);
+    if (keys_meet(oldest->value.key, key)) return {take_out(oldest, cookie), 1};
+    std::uint64_t depth = 1;
+    for (Links* links = oldest->newer; links != &ends_; links = links->newer) {
+      ++depth;
+      Entry* entry = static_cast<Entry*>(links);
+      if (keys_meet(entry->value.key, key)) return {take_out(entry, cookie), depth};
+    }
+    return {false, depth};
+  }
+
   Hit find_exact(const MatchKey& key, const void* cookie) const noexcept {
     return find_if(
         [&](const QueueEntry& value) { return value.cookie == cookie && value.key == key; });
@@ -129,6 +144,12 @@ class LinearQueue {
   }
 
  private:
+  bool take_out(Entry* entry, void** cookie) noexcept {
+    *cookie = entry->value.cookie;
+    erase({entry});
+    return true;
+  }
+
   // The oldest entry that the condition holds for.
   template <class Condition>
   Hit find_if(Condition condition) const {

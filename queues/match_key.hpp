@@ -71,8 +71,8 @@ enum class Glance {
 };
 
 template <class Queue>
-concept OffersOnly = requires(Queue queue, MatchKey key, void** cookie, std::uint64_t& depth) {
-  queue.take_only(key, cookie, depth);
+concept OffersAtHand = requires(Queue queue, MatchKey key, void** cookie, std::uint64_t& depth) {
+  queue.take_at_hand(key, cookie, depth);
 };
 template <class Queue>
 concept OffersTake = requires(Queue queue, MatchKey key, void** cookie) {

@@ -63,9 +63,9 @@ class NewestEntry {
     waits_ = true;
   }
 
-  // Wants !empty(): the newest entry may be the only one, or one of two. depth: what was
-  // looked at.
-  Glance take_only(const MatchKey& key, void** cookie, std::uint64_t& depth) noexcept {
+  // Wants !empty(). The match is the newest entry, if all older ones are seen to be no
+  // match, or the oldest. depth: what was looked at.
+  Glance take_at_hand(const MatchKey& key, void** cookie, std::uint64_t& depth) noexcept {
     depth = 1;
     if (older_.empty()) {
       if (!keys_meet(newest_.key, key)) return Glance::none;

@@ -72,10 +72,10 @@ class Twin {
         return;
       }
     }
-    if constexpr (OffersOnly<decltype(queue)>) {
+    if constexpr (OffersAtHand<decltype(queue)>) {
       void* cookie = nullptr;
       std::uint64_t looked_at = 0;
-      switch (queue.take_only(key, &cookie, looked_at)) {
+      switch (queue.take_at_hand(key, &cookie, looked_at)) {
         case Glance::taken:
           ASSERT_LT(place, reference.size());
           ASSERT_EQ(cookie, reference.entries[place].cookie);
