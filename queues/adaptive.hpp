@@ -213,7 +213,7 @@ class WindowedIndex {
   static constexpr std::size_t kShort = 48;  // entries that are compared faster than indexed once
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
-  static constexpr std::size_t kMovesOfSearch = 512;           // of the entries it passed
+  static constexpr std::size_t kMovesOfSearch = 128;           // of the entries it passed
   static constexpr std::size_t kLargestWindow = 65536;
 
   bool has_indexed() const noexcept { return indexed_ != nullptr; }
@@ -313,6 +313,9 @@ class WindowedIndex {
       index_.reset(new (std::nothrow) KeyIndex(*resources_, side_));
       if (index_ == nullptr) return false;
       index_->set_hints(hints_);
+    }
+    if (index_->empty() && !window_.empty()) {
+      index_->expect(before - window_.head(), window_.at(window_.head()).key);
     }
     bool moved = false;
     for (; entries > 0 && window_.head() < before && !window_.empty(); --entries) {

@@ -162,6 +162,11 @@ class KeyIndex {
     return true;
   }
 
+  // That many entries are about to come, most of the kind of this one.
+  void expect(std::size_t entries, const MatchKey& key) noexcept {
+    tables_[class_of(key)].expect(entries);
+  }
+
   // The oldest entry of exactly this key, wildcards included, that the condition
   // (on a QueueEntry) holds for. Walks the entries of the key.
   template <class Condition>

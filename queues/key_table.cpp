@@ -61,6 +61,12 @@ bool KeyTable::make_room() noexcept {
   return true;
 }
 
+void KeyTable::expect(std::size_t keys) noexcept {
+  if (size_ != 0 || keys <= limit_of(now_.capacity())) return;
+  abandon();
+  start_moving(std::bit_ceil(std::max(2 * keys, kLeastCapacity)));
+}
+
 bool KeyTable::start_moving(std::size_t capacity) noexcept {
   auto* slots = static_cast<Slot*>(memory_->allocate_zeroed(capacity * sizeof(Slot)));
   if (slots == nullptr) return false;

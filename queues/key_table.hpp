@@ -81,6 +81,10 @@ class KeyTable {
     return make_room();
   }
 
+  // Sees to room for that many keys, if there are none yet: then nothing has to move when
+  // they come. Without memory the table grows as they do.
+  void expect(std::size_t keys) noexcept;
+
   // The item becomes the newest of its key; wants reserve().
   void push(std::uint64_t key, const IndexItem& item) noexcept {
     std::size_t i = home(now_, key);
