@@ -41,9 +41,9 @@ class QueueMatcher final : public tagline_matcher {
   }
   ~QueueMatcher() override { memory_.note_out_of_use(this); }
 
-  // The two operations of every message: what nearly all of them do is here, without
-  // a call, and the rest is a jump away. For that every other way takes at most the
-  // six arguments that fit registers. Flattened: key and hit stay in registers, which
+  // The two operations of every message: what nearly all of them do is here or a jump
+  // away, without a call. For that every other way takes at most the six arguments that
+  // fit registers. Flattened: key and hit stay in registers, which
   // through memory cost more than a short search.
   [[gnu::flatten]] tagline_status post_receive(Envelope envelope, void* receive, void** message,
                                                tagline_handle* handle) noexcept override {
@@ -54,14 +54,13 @@ class QueueMatcher final : public tagline_matcher {
     const MatchKey key = exact_key(envelope);
     if (!is_exact(envelope)) return post_wildcard(context, key.bits, receive, message, handle);
     if (!context->unexpected.empty()) {
-      const Glance glance = take_at_hand(context->unexpected, key, unexpected_, message);
-      if (glance == Glance::taken) return TAGLINE_MATCHED;
-      if (glance == Glance::unknown)
-        return search_and_post(context, key.bits, receive, message, handle);
+      if constexpr (OffersAtHand<Queue>) {
+        return meet_and_post(context, key.bits, receive, message, handle);
+      } else if (search_and_take(context->unexpected, key, unexpected_, message)) {
+        return TAGLINE_MATCHED;
+      }
     }
-    if (!context->posted.has_room()) [[unlikely]]
-      return append_to_full(context->posted, key.bits, receive, posted_, handle);
-    return push(context->posted, key, receive, posted_, handle);
+    return post(context, key, receive, handle);
   }
 
   [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
@@ -72,13 +71,13 @@ class QueueMatcher final : public tagline_matcher {
     }
     const MatchKey key = exact_key(envelope);
     if (!context->posted.empty()) {
-      const Glance glance = take_at_hand(context->posted, key, posted_, receive);
-      if (glance == Glance::taken) return TAGLINE_MATCHED;
-      if (glance == Glance::unknown) return search_and_arrive(context, key.bits, message, receive);
+      if constexpr (OffersAtHand<Queue>) {
+        return meet_and_arrive(context, key.bits, message, receive);
+      } else if (search_and_take(context->posted, key, posted_, receive)) {
+        return TAGLINE_MATCHED;
+      }
     }
-    if (!context->unexpected.has_room()) [[unlikely]]
-      return append_to_full(context->unexpected, key.bits, message, unexpected_, nullptr);
-    return push(context->unexpected, key, message, unexpected_, nullptr);
+    return keep(context, key, message);
   }
 
   [[gnu::flatten]] tagline_status claim(Envelope envelope, void** message,
@@ -393,7 +392,40 @@ class QueueMatcher final : public tagline_matcher {
     return append(context->posted, key, receive, posted_, handle);
   }
 
-  // bits: of an exact key.
+  // Where there is something to meet. bits: of an exact key, here and below.
+  [[gnu::noinline, gnu::flatten]] tagline_status meet_and_post(
+      Context* context, std::uint64_t bits, void* receive, void** message,
+      tagline_handle* handle) noexcept requires OffersAtHand<Queue> {
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    const Glance glance = take_at_hand(context->unexpected, key, unexpected_, message);
+    if (glance == Glance::taken) return TAGLINE_MATCHED;
+    if (glance == Glance::none) return post(context, key, receive, handle);
+    return search_and_post(context, bits, receive, message, handle);
+  }
+
+  [[gnu::noinline, gnu::flatten]] tagline_status meet_and_arrive(
+      Context* context, std::uint64_t bits, void* message,
+      void** receive) noexcept requires OffersAtHand<Queue> {
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    const Glance glance = take_at_hand(context->posted, key, posted_, receive);
+    if (glance == Glance::taken) return TAGLINE_MATCHED;
+    if (glance == Glance::none) return keep(context, key, message);
+    return search_and_arrive(context, bits, message, receive);
+  }
+
+  tagline_status post(Context* context, const MatchKey& key, void* receive,
+                      tagline_handle* handle) noexcept {
+    if (!context->posted.has_room()) [[unlikely]]
+      return append_to_full(context->posted, key.bits, receive, posted_, handle);
+    return push(context->posted, key, receive, posted_, handle);
+  }
+
+  tagline_status keep(Context* context, const MatchKey& key, void* message) noexcept {
+    if (!context->unexpected.has_room()) [[unlikely]]
+      return append_to_full(context->unexpected, key.bits, message, unexpected_, nullptr);
+    return push(context->unexpected, key, message, unexpected_, nullptr);
+  }
+
   [[gnu::noinline, gnu::flatten]] tagline_status search_and_post(Context* context,
                                                                  std::uint64_t bits, void* receive,
                                                                  void** message,
@@ -413,16 +445,13 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   // Of a queue that is not empty.
-  Glance take_at_hand(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
-    if constexpr (OffersAtHand<Queue>) {
-      std::uint64_t depth = 0;
-      const Glance glance = queue.take_at_hand(key, cookie, depth);
-      if (glance == Glance::taken) ++side.left;
-      if (glance != Glance::unknown) side.count_search(depth, glance == Glance::taken);
-      return glance;
-    } else {
-      return search_and_take(queue, key, side, cookie) ? Glance::taken : Glance::none;
-    }
+  Glance take_at_hand(Queue& queue, const MatchKey& key, Side& side,
+                      void** cookie) noexcept requires OffersAtHand<Queue> {
+    std::uint64_t depth = 0;
+    const Glance glance = queue.take_at_hand(key, cookie, depth);
+    if (glance == Glance::taken) ++side.left;
+    if (glance != Glance::unknown) side.count_search(depth, glance == Glance::taken);
+    return glance;
   }
 
   bool search_and_take(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {

@@ -107,16 +107,16 @@ class WindowedIndex {
   }
 
   // While there is an index, an entry may go straight there: see take_in().
-  bool has_room() const noexcept { return !has_indexed() && window_.length() < room_; }
+  bool has_room() const noexcept { return window_.length() < room_; }
 
   bool make_room() noexcept {
-    if (window_.length() < room_) return true;
+    if (window_.length() < most_outside()) return true;
     const bool soon = indexing_ || (had_index_ && window_.length() >= Window::kGroup);
     if (soon || window_.length() >= kLargestWindow) {
       if (move_to_index(kMoves, window_.tail())) return true;
     }
     if (window_.full() && !window_.grow()) return false;
-    room_ = window_.capacity();
+    if (!has_indexed()) room_ = window_.capacity();
     return true;
   }
 
@@ -213,10 +213,15 @@ class WindowedIndex {
   static constexpr std::size_t kShort = 48;  // entries that are compared faster than indexed once
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
-  static constexpr std::size_t kMovesOfSearch = 128;           // of the entries it passed
+  static constexpr std::size_t kMovesOfSearch = 256;           // of the entries it passed
   static constexpr std::size_t kLargestWindow = 65536;
 
   bool has_indexed() const noexcept { return indexed_ != nullptr; }
+
+  // Entries of the window before it is asked whether they belong into the index.
+  std::size_t most_outside() const noexcept {
+    return had_index_ ? std::min(window_.capacity(), Window::kGroup) : window_.capacity();
+  }
 
   // The index is a call away, so that a queue without one keeps its registers.
   struct Found {
@@ -261,7 +266,7 @@ class WindowedIndex {
     indexed_ = nullptr;
     indexing_ = index_at_once;
     had_index_ = !index_->was_in_order();
-    room_ = had_index_ ? std::min(window_.capacity(), Window::kGroup) : window_.capacity();
+    room_ = most_outside();
   }
 
   std::size_t find_in_window(const MatchKey& key, std::uint64_t& depth) noexcept {
@@ -323,7 +328,10 @@ class WindowedIndex {
       window_.erase(window_.head());
       moved = true;
     }
-    if (moved) indexed_ = index_.get();
+    if (moved) {
+      indexed_ = index_.get();
+      room_ = 0;
+    }
     return moved;
   }
 

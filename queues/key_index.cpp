@@ -162,6 +162,20 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
   return hit;
 }
 
+// A message, where receives with wildcards wait.
+Glance KeyIndex::take_among_wild(MatchKey key, void** cookie) noexcept {
+  std::uint64_t depth = 0;
+  Hit hit = find_in(0, key.bits, depth);
+  find_wild_entry(key, hit, depth);
+  if (!hit) {
+    in_order_ = false;
+    return Glance::none;
+  }
+  take_oldest(hit.slot(), cookie, hit.key_class());
+  if (hit.key_class() != 0) --wild_entries_;
+  return Glance::taken;
+}
+
 // Takes the message out of the view, too, where it would be passed by later searches.
 Glance KeyIndex::take_by_view(MatchKey key, void** cookie) noexcept {
   const int key_class = class_of(key);

@@ -93,9 +93,10 @@ class KeyIndex {
   // Finds and takes out the oldest entry that meets the key, if one table tells which it
   // is: nearly always. Otherwise the answer is unknown, and find() tells.
   Glance take(const MatchKey& key, void** cookie) noexcept {
-    if (wild_entries_ != 0) return Glance::unknown;
     if (key.mask != (kSourceMask | kTagMask)) [[unlikely]]
       return take_by_view(key, cookie);
+    if (wild_entries_ != 0) [[unlikely]]
+      return take_among_wild(key, cookie);
     KeyTable::Slot* slot = tables_[0].find(key.bits);
     if (slot == nullptr) {
       in_order_ = false;
@@ -242,10 +243,10 @@ class KeyIndex {
   bool start_log() const noexcept;
 
   Glance take_by_view(MatchKey key, void** cookie) noexcept;
+  Glance take_among_wild(MatchKey key, void** cookie) noexcept;
 
-  // Of class 0.
-  void take_oldest(KeyTable::Slot* slot, void** cookie) noexcept {
-    const IndexItem item = tables_[0].pop(slot);
+  void take_oldest(KeyTable::Slot* slot, void** cookie, int key_class = 0) noexcept {
+    const IndexItem item = tables_[key_class].pop(slot);
     *cookie = reinterpret_cast<void*>(item.value);
     note_gone(item.sequence);
   }
