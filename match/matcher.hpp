@@ -83,8 +83,13 @@ class QueueMatcher final : public tagline_matcher {
   [[gnu::flatten]] tagline_status claim(Envelope envelope, void** message,
                                         Envelope* found) noexcept override {
     Context* context = known_context(envelope.context_id);
-    if (context == nullptr) return TAGLINE_NOT_FOUND;
-    const auto hit = search(context->unexpected, receive_key(envelope), unexpected_);
+    if (context == nullptr || context->unexpected.empty()) return TAGLINE_NOT_FOUND;
+    const MatchKey key = receive_key(envelope);
+    if (found == nullptr) {
+      const bool taken = search_and_take(context->unexpected, key, unexpected_, message);
+      return taken ? TAGLINE_MATCHED : TAGLINE_NOT_FOUND;
+    }
+    const auto hit = search(context->unexpected, key, unexpected_);
     if (!hit) return TAGLINE_NOT_FOUND;
     const QueueEntry entry = take(context->unexpected, hit, unexpected_);
     *message = entry.cookie;
@@ -104,11 +109,9 @@ class QueueMatcher final : public tagline_matcher {
   [[gnu::flatten]] tagline_status match_message(Envelope envelope,
                                                 void** receive) noexcept override {
     Context* context = known_context(envelope.context_id);
-    if (context == nullptr) return TAGLINE_NOT_FOUND;
-    const auto hit = search(context->posted, exact_key(envelope), posted_);
-    if (!hit) return TAGLINE_NOT_FOUND;
-    *receive = take(context->posted, hit, posted_).cookie;
-    return TAGLINE_MATCHED;
+    if (context == nullptr || context->posted.empty()) return TAGLINE_NOT_FOUND;
+    const bool taken = search_and_take(context->posted, exact_key(envelope), posted_, receive);
+    return taken ? TAGLINE_MATCHED : TAGLINE_NOT_FOUND;
   }
 
   [[gnu::flatten]] tagline_status append_message(Envelope envelope,
