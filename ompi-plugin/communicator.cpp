@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "communicator.hpp"
 
+#include <algorithm>
 #include <new>
 #include <string>
 
@@ -47,20 +48,21 @@ void discard_unexpected(void*, tagline_side side, tagline_envelope, void* cookie
 CommunicatorState* latest_state = nullptr;
 
 PeerTable::~PeerTable() {
-  for (std::int32_t i = 0; i < page_count_; ++i) std::free(pages_[i]);
+  for (std::int32_t i = 0; i < page_count(); ++i) std::free(pages_[i]);
   std::free(pages_);
 }
 
 bool PeerTable::resize(std::int32_t ranks) {
-  const std::int32_t count = (ranks + kPagePeers - 1) / kPagePeers;
-  pages_ = static_cast<Peer**>(std::calloc(count > 0 ? count : 1, sizeof(Peer*)));
-  if (pages_ == nullptr) return false;
-  page_count_ = count;
-  return true;
+  ranks_ = ranks;
+  pages_ = static_cast<Peer**>(std::calloc(std::max(page_count(), 1), sizeof(Peer*)));
+  if (pages_ != nullptr) return true;
+  ranks_ = 0;
+  return false;
 }
 
 Peer* PeerTable::add_page(std::int32_t index) {
-  auto* fresh = static_cast<Peer*>(std::calloc(kPagePeers, sizeof(Peer)));
+  const std::int32_t peers = std::min(kPagePeers, ranks_ - index * kPagePeers);
+  auto* fresh = static_cast<Peer*>(std::calloc(peers, sizeof(Peer)));
   if (fresh == nullptr) return nullptr;
   Peer* present = nullptr;
   // acq_rel: pairs with the acquire in find(); the loser of a race uses the winner's page.

@@ -22,7 +22,8 @@ struct Peer {
 static_assert(sizeof(Peer) == 8, "memory per peer and communicator is what limits scale");
 
 // Peers by rank. Pages appear on first contact, so a communicator of a million ranks costs what
-// its process talks to, plus a quarter of a byte per rank.
+// its process talks to, plus a quarter of a byte per rank. The last page is as short as the
+// communicator ends, so that a small one costs no more per rank.
 class PeerTable {
  public:
   PeerTable() = default;
@@ -50,8 +51,10 @@ class PeerTable {
 
   Peer* add_page(std::int32_t index);
 
+  std::int32_t page_count() const { return (ranks_ + kPagePeers - 1) / kPagePeers; }
+
   Peer** pages_ = nullptr;
-  std::int32_t page_count_ = 0;
+  std::int32_t ranks_ = 0;
 };
 
 struct CommunicatorState {

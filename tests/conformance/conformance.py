@@ -147,7 +147,8 @@ def compare(case, options, machine):
             "output": failing[-1][-4000:] if failing and verdict in (DIFFERENT, FLAKY) else ""}
 
 
-def compare_all(cases, options):
+def compare_all(cases, options, keep):
+    """Each result is kept as it comes: a run of hours may be cut short."""
     machine = Machine()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     fits = [case for case in cases if case.memory_gb < memory / 2]
@@ -161,6 +162,7 @@ def compare_all(cases, options):
         for done in concurrent.futures.as_completed(waiting):
             result = done.result()
             results.append(result)
+            keep(results)
             if result["verdict"] != SAME or options.verbose:
                 say(f"{result['directory']}/{result['test']}: {result['verdict']}, "
                     f"ob1 {result['ob1']}, tagline {result['tagline']}")
@@ -303,9 +305,11 @@ def main():
                 rows.setdefault(case.directory, []).append(case)
             for directory, cases in rows.items():
                 say(f"{transport}: {directory}")
-                record = {"suite": f"{name} {suite.version}", "transport": transport,
-                          "results": compare_all(cases, options)}
-                remember(record, options.results)
+                record = {"suite": f"{name} {suite.version}", "transport": transport}
+                record["results"] = compare_all(
+                    cases, options,
+                    lambda results, record=record: remember({**record, "results": results},
+                                                            options.results))
                 here.append(record)
     if not here:
         return SKIPPED if unavailable else 2
