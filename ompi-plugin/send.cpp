@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The PML's send calls.
+#include <type_traits>
+
 #include "communicator.hpp"
 #include "module.hpp"
 #include "send_protocol.hpp"
@@ -10,6 +12,9 @@ namespace {
 // A blocking send has one request at a time; it is kept here between calls. A callback may send
 // while a send is in progress, so whoever uses it takes it away.
 SendRequest* blocking_request = nullptr;
+
+// The last peer that was waited for in vain and has made no room since.
+const mca_bml_base_endpoint_t* deaf_peer = nullptr;
 
 // Every message of a communicator gets the peer's next number, unless it permits overtaking. That
 // is about the user's messages: collectives (negative tags) count on order all the same.
@@ -35,17 +40,86 @@ enum class Inline {
   kNo,    // not with this message or this BTL
 };
 
+// ---- the way of most messages ------------------------------------------------
+//
+// Its stores count. A store into memory that the peer has read waits for its line, those behind it
+// wait as well, and a core has room for a few dozen. The fewer of them are ours, the more
+// messages' lines are under way at once: with CPUs that share no cache that decides the rate.
+
+// The convertor of contiguous messages, kept because little of it changes from one to the next.
+// Not used with several threads.
+opal_convertor_t kept_convertor;
+
+template <class T>
+inline void set(T& field, std::type_identity_t<T> value) {
+  if (field != value) field = value;
+}
+
+// Only what the convertor's users read: it has no reference count and owns nothing.
+inline void describe(opal_convertor_t& convertor, const Layout& layout,
+                     const ompi_datatype_t* datatype, std::size_t count, bool box) {
+  const opal_convertor_t* local = ompi_proc_local_proc->super.proc_convertor;
+  std::uint32_t flags = (local->flags & CONVERTOR_TYPE_MASK) | CONVERTOR_SEND | CONVERTOR_NO_OP |
+                        CONVERTOR_HOMOGENEOUS | CONVERTOR_HAS_REMOTE_SIZE;
+  if (box) flags |= OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
+  set(convertor.flags, flags);
+  set(convertor.stack_size, DT_STATIC_STACK_SIZE);
+  set(convertor.pStack, convertor.static_stack);
+  set(convertor.stack_pos, 0);
+  set(convertor.partial_length, 0);
+  set(convertor.remoteArch, local->remoteArch);
+  set(convertor.master, local->master);
+  set(convertor.local_size, layout.bytes);
+  set(convertor.remote_size, layout.bytes);
+  set(convertor.pDesc, &datatype->super);
+  set(convertor.use_desc, &datatype->super.opt_desc);
+  set(convertor.count, count);
+  // The convertor adds the datatype's true lower bound itself.
+  set(convertor.pBaseBuf, layout.memory - datatype->super.true_lb);
+  set(convertor.bConverted, 0);
+}
+
+inline Inline result_of(int status) {
+  return status == OMPI_SUCCESS ? Inline::kSent : Inline::kFull;
+}
+
+inline int hand_over(const mca_bml_base_btl_t* link, opal_convertor_t& convertor,
+                     const EagerHeader& header, std::size_t bytes) {
+  return link->btl->btl_sendi(link->btl, link->btl_endpoint, &convertor,
+                              const_cast<EagerHeader*>(&header), sizeof(header), bytes,
+                              MCA_BTL_NO_ORDER, kFirstPacketFlags, kEager, nullptr);
+}
+
+// With a convertor of its own: data to be packed, or several threads.
+[[gnu::noinline]] Inline send_described(const mca_bml_base_btl_t* link, const EagerHeader& header,
+                                        const void* data, std::size_t count,
+                                        const ompi_datatype_t* datatype, bool box) {
+  const Layout layout(data, count, datatype);
+  opal_convertor_t convertor = {};
+  if (layout.contiguous) {
+    describe(convertor, layout, datatype, count, box);
+    return result_of(hand_over(link, convertor, header, layout.bytes));
+  }
+  OBJ_CONSTRUCT(&convertor, opal_convertor_t);
+  opal_convertor_copy_and_prepare_for_send(ompi_proc_local_proc->super.proc_convertor,
+                                           &datatype->super, count, data, 0, &convertor);
+  const int status = hand_over(link, convertor, header, layout.bytes);
+  opal_convertor_cleanup(&convertor);
+  return result_of(status);
+}
+
 // One try to put a whole message into a BTL without any request. The data has left the user's
-// buffer on success.
+// buffer on success. If there was no room, the caller gives back the credit.
 //
 // many: more messages are likely to follow at once; throughput counts rather than latency.
-inline Inline send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& header,
-                          const Layout& layout, const ompi_datatype_t* datatype, std::size_t count,
-                          bool many) {
+[[gnu::always_inline]] inline Inline send_inline(mca_bml_base_endpoint_t* endpoint,
+                                                 const EagerHeader& header, const void* data,
+                                                 std::size_t count, const ompi_datatype_t* datatype,
+                                                 bool many) {
+  const Layout layout(data, count, datatype);
   mca_bml_base_btl_t* link = mca_bml_base_btl_array_get_next(&endpoint->btl_eager);
-  mca_btl_base_module_t* btl = link->btl;
-  if (btl->btl_sendi == nullptr || layout.bytes > plugin.parameters.send_inline_limit ||
-      sizeof(header) + layout.bytes > btl->btl_eager_limit) {
+  if (link->btl->btl_sendi == nullptr || layout.bytes > plugin.parameters.send_inline_limit ||
+      sizeof(header) + layout.bytes > link->btl->btl_eager_limit) {
     return Inline::kNo;
   }
   if (!spend_for(endpoint, layout.bytes)) return Inline::kNo;
@@ -53,56 +127,38 @@ inline Inline send_inline(mca_bml_base_endpoint_t* endpoint, const EagerHeader& 
   // no packing. A few large messages would fill it, and then all wait for its owner.
   const bool box = !many || layout.bytes <= plugin.parameters.send_box_limit;
   if (!box) take_back_packet(endpoint, link, sizeof(header) + layout.bytes);
-  opal_convertor_t convertor;
-  // Only what the convertor's users read: it has no reference count and owns nothing.
-  convertor.stack_size = DT_STATIC_STACK_SIZE;
-  convertor.pStack = convertor.static_stack;
-  convertor.stack_pos = 0;
-  convertor.partial_length = 0;
-  if (layout.contiguous) {
-    const opal_convertor_t* local = ompi_proc_local_proc->super.proc_convertor;
-    convertor.remoteArch = local->remoteArch;
-    convertor.master = local->master;
-    convertor.flags = (local->flags & CONVERTOR_TYPE_MASK) | CONVERTOR_SEND | CONVERTOR_NO_OP |
-                      CONVERTOR_HOMOGENEOUS | CONVERTOR_HAS_REMOTE_SIZE;
-    if (box) convertor.flags |= OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
-    convertor.local_size = layout.bytes;
-    convertor.remote_size = layout.bytes;
-    convertor.pDesc = &datatype->super;
-    convertor.use_desc = &datatype->super.opt_desc;
-    convertor.count = count;
-    // The convertor adds the datatype's true lower bound itself.
-    convertor.pBaseBuf = layout.memory - datatype->super.true_lb;
-    convertor.bConverted = 0;
-  } else {
-    OBJ_CONSTRUCT(&convertor, opal_convertor_t);
-    opal_convertor_copy_and_prepare_for_send(
-        ompi_proc_local_proc->super.proc_convertor, &datatype->super, count,
-        layout.memory - datatype->super.true_lb, 0, &convertor);
+  if (plugin.threads || !layout.contiguous) [[unlikely]] {
+    return send_described(link, header, data, count, datatype, box);
   }
-  const int status = btl->btl_sendi(btl, link->btl_endpoint, &convertor,
-                                    const_cast<EagerHeader*>(&header), sizeof(header), layout.bytes,
-                                    MCA_BTL_NO_ORDER, kFirstPacketFlags, kEager, nullptr);
-  if (!layout.contiguous) opal_convertor_cleanup(&convertor);
-  if (status != OMPI_SUCCESS) refund_for(endpoint, charge_of(layout.bytes));
-  return status == OMPI_SUCCESS ? Inline::kSent : Inline::kFull;
+  describe(kept_convertor, layout, datatype, count, box);
+  return result_of(hand_over(link, kept_convertor, header, layout.bytes));
 }
 
-// The same for a blocking call. A peer that is behind with many messages makes room in less time
-// than it takes to queue the message, have it sent by progress and be told that it has gone.
-[[gnu::noinline]] bool send_inline_soon(mca_bml_base_endpoint_t* endpoint,
-                                        const EagerHeader& header, const Layout& layout,
-                                        const ompi_datatype_t* datatype, std::size_t count) {
+// Further tries after one that found no room. A peer that is behind with many messages makes
+// room in less time than it takes to queue the message, have it sent by progress and be told that
+// it has gone. One that does not listen is waited for once, not by each message.
+[[gnu::noinline]] Inline send_inline_soon(mca_bml_base_endpoint_t* endpoint,
+                                          const EagerHeader& header, const void* data,
+                                          std::size_t count, const ompi_datatype_t* datatype,
+                                          bool many) {
   constexpr unsigned kTries = 32;
   constexpr unsigned kPollsPerTry = 4;
+  const std::uint64_t charge = charge_of(Layout(data, count, datatype).bytes);
+  refund_for(endpoint, charge);
   const auto poll = endpoint->btl_eager.bml_btls[0].btl->btl_component->btl_progress;
-  if (poll == nullptr || plugin.threads) return false;
+  if (poll == nullptr || plugin.threads || deaf_peer == endpoint) return Inline::kNo;
   for (unsigned tries = 0; tries < kTries; ++tries) {
     for (unsigned i = 0; i < kPollsPerTry; ++i) poll();
-    const Inline result = send_inline(endpoint, header, layout, datatype, count, false);
-    if (result != Inline::kFull) return result == Inline::kSent;
+    const Inline result = send_inline(endpoint, header, data, count, datatype, many);
+    if (result != Inline::kFull) return result;
+    refund_for(endpoint, charge);
   }
-  return false;
+  deaf_peer = endpoint;
+  return Inline::kNo;
+}
+
+[[gnu::noinline]] void has_room(const mca_bml_base_endpoint_t* endpoint) {
+  if (deaf_peer == endpoint) deaf_peer = nullptr;
 }
 
 // Copies a buffered message into the user's attached buffer. From then on it is the user's
@@ -170,37 +226,85 @@ int activate(SendRequest& request, std::uint32_t context, std::uint32_t sequence
   return start(request);
 }
 
+namespace {
+
+// With a request; numbered: the header that the first tries have used, or NULL.
+[[gnu::noinline]] int isend_request(const void* data, std::size_t count, ompi_datatype_t* datatype,
+                                    int peer, int tag, mca_pml_base_send_mode_t mode,
+                                    ompi_communicator_t* comm, ompi_request_t** handle,
+                                    const EagerHeader* numbered) {
+  SendRequest* request = allocate_send();
+  if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
+  prepare(*request, data, count, datatype, peer, tag, mode, comm, false);
+  request->endpoint = endpoint_of(comm, peer);
+  const int status = numbered != nullptr
+                         ? activate(*request, numbered->context, numbered->sequence, true)
+                         : activate(*request, 0, 0, false);
+  if (status != OMPI_SUCCESS) {
+    recycle(*request);
+    return status;
+  }
+  *handle = &request->ompi();
+  return OMPI_SUCCESS;
+}
+
+// Waits for a message that could not be sent at once.
+[[gnu::noinline]] int send_request(const void* data, std::size_t count, ompi_datatype_t* datatype,
+                                   int peer, mca_pml_base_send_mode_t mode,
+                                   ompi_communicator_t* comm, const EagerHeader& header) {
+  SendRequest* request = nullptr;
+  if (!plugin.threads) {
+    request = blocking_request;
+    blocking_request = nullptr;
+  }
+  if (request == nullptr) request = allocate_send();
+  if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
+  prepare(*request, data, count, datatype, peer, header.tag, mode, comm, false);
+  request->endpoint = endpoint_of(comm, peer);
+  int status = activate(*request, header.context, header.sequence, true);
+  if (status != OMPI_SUCCESS) {
+    recycle(*request);
+    return status;
+  }
+  wait(request->ompi(), request->endpoint);
+  status = request->ompi().req_status.MPI_ERROR;
+  if (!plugin.threads && blocking_request == nullptr) {
+    unprepare(*request);
+    blocking_request = request;
+  } else {
+    ompi_request_t* handle = &request->ompi();
+    ompi_request_free(&handle);
+  }
+  return status;
+}
+
+}  // namespace
+
 extern "C" int tagline_isend(const void* data, std::size_t count, ompi_datatype_t* datatype,
                              int peer, int tag, mca_pml_base_send_mode_t mode,
                              ompi_communicator_t* comm, ompi_request_t** handle) {
   mca_bml_base_endpoint_t* endpoint = endpoint_of(comm, peer);
   if (endpoint == nullptr) [[unlikely]]
     return OMPI_ERR_UNREACH;
-  std::uint32_t context = 0;
-  std::uint32_t sequence = 0;
-  bool numbered = false;
-  if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && mode != MCA_PML_BASE_SEND_BUFFERED) {
-    if (!number(*state_of(comm), comm, peer, tag, context, sequence))
-      return OMPI_ERR_OUT_OF_RESOURCE;
-    numbered = true;
-    const EagerHeader header = {context, comm->c_my_rank, tag, sequence};
-    if (send_inline(endpoint, header, Layout(data, count, datatype), datatype, count, true) ==
-        Inline::kSent) {
-      // Nothing of a completed send's status is defined, so all such sends share one request.
-      *handle = &ompi_request_empty;
-      return OMPI_SUCCESS;
-    }
+  if (mode == MCA_PML_BASE_SEND_SYNCHRONOUS || mode == MCA_PML_BASE_SEND_BUFFERED) [[unlikely]] {
+    return isend_request(data, count, datatype, peer, tag, mode, comm, handle, nullptr);
   }
-  SendRequest* request = allocate_send();
-  if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
-  prepare(*request, data, count, datatype, peer, tag, mode, comm, false);
-  request->endpoint = endpoint;
-  const int status = activate(*request, context, sequence, numbered);
-  if (status != OMPI_SUCCESS) {
-    recycle(*request);
-    return status;
+  EagerHeader header;
+  if (!number(*state_of(comm), comm, peer, tag, header.context, header.sequence)) [[unlikely]]
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  header.source = comm->c_my_rank;
+  header.tag = tag;
+  Inline result = send_inline(endpoint, header, data, count, datatype, true);
+  if (result == Inline::kFull) [[unlikely]] {
+    result = send_inline_soon(endpoint_of(comm, peer), header, data, count, datatype, true);
   }
-  *handle = &request->ompi();
+  if (result != Inline::kSent) [[unlikely]] {
+    return isend_request(data, count, datatype, peer, header.tag, mode, comm, handle, &header);
+  }
+  if (deaf_peer != nullptr) [[unlikely]]
+    has_room(endpoint_of(comm, peer));
+  // Nothing of a completed send's status is defined, so all such sends share one request.
+  *handle = &ompi_request_empty;
   return OMPI_SUCCESS;
 }
 
@@ -217,44 +321,23 @@ extern "C" int tagline_send(const void* data, std::size_t count, ompi_datatype_t
   mca_bml_base_endpoint_t* endpoint = endpoint_of(comm, peer);
   if (endpoint == nullptr) [[unlikely]]
     return OMPI_ERR_UNREACH;
-  std::uint32_t context = 0;
-  std::uint32_t sequence = 0;
-  if (!number(*state_of(comm), comm, peer, tag, context, sequence)) return OMPI_ERR_OUT_OF_RESOURCE;
+  EagerHeader header;
+  if (!number(*state_of(comm), comm, peer, tag, header.context, header.sequence)) [[unlikely]]
+    return OMPI_ERR_OUT_OF_RESOURCE;
+  header.source = comm->c_my_rank;
+  header.tag = tag;
   if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS) {
-    const EagerHeader header = {context, comm->c_my_rank, tag, sequence};
-    const Layout layout(data, count, datatype);
-    const Inline result = send_inline(endpoint, header, layout, datatype, count, false);
-    if (result == Inline::kSent) [[likely]]
-      return OMPI_SUCCESS;
-    if (result == Inline::kFull && send_inline_soon(endpoint, header, layout, datatype, count)) {
+    Inline result = send_inline(endpoint, header, data, count, datatype, false);
+    if (result == Inline::kFull) [[unlikely]] {
+      result = send_inline_soon(endpoint_of(comm, peer), header, data, count, datatype, false);
+    }
+    if (result == Inline::kSent) [[likely]] {
+      if (deaf_peer != nullptr) [[unlikely]]
+        has_room(endpoint_of(comm, peer));
       return OMPI_SUCCESS;
     }
   }
-
-  SendRequest* request = nullptr;
-  if (!plugin.threads) {
-    request = blocking_request;
-    blocking_request = nullptr;
-  }
-  if (request == nullptr) request = allocate_send();
-  if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
-  prepare(*request, data, count, datatype, peer, tag, mode, comm, false);
-  request->endpoint = endpoint;
-  int status = activate(*request, context, sequence, true);
-  if (status != OMPI_SUCCESS) {
-    recycle(*request);
-    return status;
-  }
-  wait(request->ompi(), endpoint);
-  status = request->ompi().req_status.MPI_ERROR;
-  if (!plugin.threads && blocking_request == nullptr) {
-    unprepare(*request);
-    blocking_request = request;
-  } else {
-    ompi_request_t* handle = &request->ompi();
-    ompi_request_free(&handle);
-  }
-  return status;
+  return send_request(data, count, datatype, peer, mode, comm, header);
 }
 
 int start_persistent(SendRequest& request) {
