@@ -213,7 +213,7 @@ class WindowedIndex {
   static constexpr std::size_t kShort = 48;  // entries that are compared faster than indexed once
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
-  static constexpr std::size_t kMovesOfSearch = 256;           // of the entries it passed
+  static constexpr std::size_t kMovesOfSearch = 512;           // of the entries it passed
   static constexpr std::size_t kLargestWindow = 65536;
 
   bool has_indexed() const noexcept { return indexed_ != nullptr; }
