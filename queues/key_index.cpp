@@ -46,6 +46,7 @@ void KeyIndex::set_hints(const Hints& hints) noexcept {
 // and once it is long.
 bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
   if (size_ == 0) {
+    walked_ = 0;
     if (!wild_search_ && logged_ <= kMostUnlogged) {
       if (logging_) forget_log();
       logging_ = false;
@@ -152,7 +153,9 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
   if (!hit) log_.for_each(look);
   depth += walked;
 
-  if (walked > kLeastPass / 2 && view == nullptr) {
+  walked_ += walked;
+  if (walked_ > kLeastPass && view == nullptr) {
+    walked_ = 0;
     view = new (std::nothrow) View(resources_->memory);
   }
   if (view != nullptr) {
@@ -189,8 +192,21 @@ Glance KeyIndex::take_by_view(MatchKey key, void** cookie) noexcept {
   }
   view->table.pop(front.listed);
   --view->items;
+  leave_views(front.slot->key, front.slot->oldest.sequence, key_class);
   take_oldest(front.slot, cookie);
   return Glance::taken;
+}
+
+// but_for: the class of a view that the message has left.
+void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, int but_for) noexcept {
+  for (int c = 1; c < kClasses; ++c) {
+    View* const view = views_[c];
+    if (c == but_for || view == nullptr || !view->complete) continue;
+    KeyTable::Slot* const listed = view->table.find(bits & kClassBits[c]);
+    if (listed == nullptr || listed->oldest.sequence != sequence) continue;
+    view->table.pop(listed);
+    --view->items;
+  }
 }
 
 // The oldest message that a view lists under these bits and that is still there.
@@ -222,6 +238,8 @@ bool KeyIndex::feed(View& view, int key_class, const IndexItem& item) const noex
 void KeyIndex::drop_view(int key_class) const noexcept {
   delete views_[key_class];
   views_[key_class] = nullptr;
+  viewed_ = std::any_of(views_.begin(), views_.end(),
+                        [](const View* view) { return view != nullptr && view->complete; });
 }
 
 // Moves up to this many items from the log to what has been passed.
@@ -254,7 +272,7 @@ void KeyIndex::pass(std::size_t items) const noexcept {
   for (View* view : views_) {
     if (view == nullptr) continue;
     if (view->fed) {
-      view->complete = true;
+      view->complete = viewed_ = true;
     } else {
       passing_ = true;  // it came too late for this pass
     }

@@ -26,9 +26,10 @@ namespace tagline {
 // Unexpected entries are messages, so all are in class 0, and a receive with a
 // wildcard needs another way in: a view, which lists the messages of its class
 // as (bits, sequence) under the bits that the class insists on. A view exists
-// only once a receive of its class has searched in vain among more than a few.
-// A message taken by a view leaves that view, too. In others it stays until it comes to
-// their front and is found gone; a view or log of mostly such items is rebuilt.
+// only once receives of its class have passed more than a few in vain.
+// A message that is taken leaves the views where it is the oldest of its bits. In others
+// it stays until it comes to the front and is found gone; a view or log of mostly such
+// items is rebuilt.
 //
 // Views are filled from a log, the messages in the order they arrived. A short
 // queue keeps none: the first search with a wildcard writes it, and from then on
@@ -102,6 +103,8 @@ class KeyIndex {
       in_order_ = false;
       return Glance::none;
     }
+    if (viewed_) [[unlikely]]
+      leave_views(slot->key, slot->oldest.sequence, 0);
     take_oldest(slot, cookie);
     return Glance::taken;
   }
@@ -138,6 +141,8 @@ class KeyIndex {
   }
 
   void erase(Hit hit) noexcept {
+    if (viewed_) [[unlikely]]
+      leave_views(hit.slot()->key, hit.sequence(), 0);
     KeyTable& table = tables_[hit.key_class()];
     if (hit.slot()->oldest.sequence == hit.sequence()) [[likely]] {
       table.pop(hit.slot());
@@ -243,6 +248,7 @@ class KeyIndex {
   bool start_log() const noexcept;
 
   Glance take_by_view(MatchKey key, void** cookie) noexcept;
+  void leave_views(std::uint64_t bits, std::uint64_t sequence, int but_for) noexcept;
   Glance take_among_wild(MatchKey key, void** cookie) noexcept;
 
   void take_oldest(KeyTable::Slot* slot, void** cookie, int key_class = 0) noexcept {
@@ -291,7 +297,9 @@ class KeyIndex {
   mutable Fifo passed_;
   mutable Fifo log_;
   mutable std::size_t logged_ = 0;  // items in both
+  mutable std::size_t walked_ = 0;  // items, by searches for which a view is missing
   mutable bool passing_ = false;
+  mutable bool viewed_ = false;       // a view is complete
   bool wildcards_ = true;             // may come
   mutable bool logging_ = false;      // every entry
   mutable bool wild_search_ = false;  // there was one since the index was empty
