@@ -2,6 +2,9 @@
 // What tools see of CH4's receive queues: MPI_T's variables and events, and the heads of the
 // lists that a debugger walks, for queues whose contents are known here. Wants an MPICH built with
 // --enable-mpit-pvars=recvq --enable-mpit-events --enable-debuginfo (tools/mpich.sh observed).
+//
+//   observed [NEXT SOURCE TAG]   where the library's debug information has these in an element of a
+//                                list; without them only the heads are looked at
 #define _GNU_SOURCE
 #include <dlfcn.h>
 
@@ -95,10 +98,41 @@ static const void* first_of(const char* symbol) {
 static const char kPostedHead[] = "MPID_Recvq_posted_head_ptr";
 static const char kUnexpectedHead[] = "MPID_Recvq_unexpected_head_ptr";
 
+static size_t next_at, source_at, tag_at;
+
+static int number_at(const char* element, size_t at) {
+  int number;
+  memcpy(&number, element + at, sizeof number);
+  return number;
+}
+
+// As many elements, whose tags count up, all for the partner.
+static void expect_list(const char* symbol, int count, int first_tag) {
+  const char* element = first_of(symbol);
+  if (next_at == 0) {
+    EXPECT((element != NULL) == (count > 0), "%d elements of %s", count, symbol);
+    return;
+  }
+  for (int i = 0; i < count; ++i) {
+    EXPECT(element != NULL, "%d elements of %s, got %d", count, symbol, i);
+    EXPECT(number_at(element, source_at) == partner_rank(), "element %d of %s for rank %d, got %d",
+           i, symbol, partner_rank(), number_at(element, source_at));
+    EXPECT(number_at(element, tag_at) == first_tag + i, "element %d of %s with tag %d, got %d", i,
+           symbol, first_tag + i, number_at(element, tag_at));
+    memcpy(&element, element + next_at, sizeof element);
+  }
+  EXPECT(element == NULL, "no more than %d elements of %s", count, symbol);
+}
+
 // ---- The queues -------------------------------------------------------------------------
 
 int main(int argc, char** argv) {
   begin(&argc, &argv);
+  if (argc == 4) {
+    next_at = strtoul(argv[1], NULL, 0);
+    source_at = strtoul(argv[2], NULL, 0);
+    tag_at = strtoul(argv[3], NULL, 0);
+  }
   int provided;
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
   MPI_T_pvar_session_create(&session);
@@ -125,13 +159,14 @@ int main(int argc, char** argv) {
   for (int i = 0; i < kPosted; ++i)
     MPI_Irecv(&incoming[i], 1, MPI_INT, partner, kPostedTag + i, MPI_COMM_WORLD, &requests[i]);
   EXPECT_VALUE(posted, kPosted);
-  EXPECT(first_of(kPostedHead) != NULL, "a debugger to find the posted receives");
+  expect_list(kPostedHead, kPosted, kPostedTag);
   for (int i = 0; i < kMessages; ++i)
     MPI_Send(&outgoing, 1, MPI_INT, partner, kMessageTag + i, MPI_COMM_WORLD);
   MPI_Sendrecv(&outgoing, 1, MPI_INT, partner, kLast, incoming, 1, MPI_INT, partner, kLast,
                MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   EXPECT_VALUE(unexpected, kMessages);
-  EXPECT(first_of(kUnexpectedHead) != NULL, "a debugger to find the unexpected messages");
+  expect_list(kPostedHead, kPosted, kPostedTag);
+  expect_list(kUnexpectedHead, kMessages, kMessageTag);
   EXPECT(value(&posted_attempts) > 0, "searches of the posted receives to be counted");
   EXPECT(value(&failing_time) > failing_before, "time of searches that found nothing");
 
@@ -142,9 +177,9 @@ int main(int argc, char** argv) {
     int received = -1;
     MPI_Recv(&received, 1, MPI_INT, partner, kMessageTag + i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     EXPECT(received == partner, "%d, got %d", partner, received);
+    expect_list(kUnexpectedHead, i, kMessageTag);
   }
   EXPECT_VALUE(unexpected, 0);
-  EXPECT(first_of(kUnexpectedHead) == NULL, "a debugger to find no unexpected messages");
   EXPECT(value(&unexpected_attempts) >= attempts_before + kMessages,
          "at least %d looks at unexpected messages, got %g", kMessages,
          value(&unexpected_attempts) - attempts_before);
@@ -162,7 +197,7 @@ int main(int argc, char** argv) {
     MPI_Send(&outgoing, 1, MPI_INT, partner, kPostedTag + i, MPI_COMM_WORLD);
   MPI_Waitall(kPosted, requests, MPI_STATUSES_IGNORE);
   EXPECT_VALUE(posted, 0);
-  EXPECT(first_of(kPostedHead) == NULL, "a debugger to find no posted receives");
+  expect_list(kPostedHead, 0, 0);
 
   MPI_T_pvar_session_free(&session);
   const int code = finish();
