@@ -50,33 +50,35 @@ enum class Inline {
 // Not used with several threads.
 opal_convertor_t kept_convertor;
 
-template <class T>
+// kKept: the field has been set before, most likely to the same value.
+template <bool kKept, class T>
 inline void set(T& field, std::type_identity_t<T> value) {
-  if (field != value) field = value;
+  if (!kKept || field != value) field = value;
 }
 
 // Only what the convertor's users read: it has no reference count and owns nothing.
+template <bool kKept>
 inline void describe(opal_convertor_t& convertor, const Layout& layout,
                      const ompi_datatype_t* datatype, std::size_t count, bool box) {
   const opal_convertor_t* local = ompi_proc_local_proc->super.proc_convertor;
   std::uint32_t flags = (local->flags & CONVERTOR_TYPE_MASK) | CONVERTOR_SEND | CONVERTOR_NO_OP |
                         CONVERTOR_HOMOGENEOUS | CONVERTOR_HAS_REMOTE_SIZE;
   if (box) flags |= OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
-  set(convertor.flags, flags);
-  set(convertor.stack_size, DT_STATIC_STACK_SIZE);
-  set(convertor.pStack, convertor.static_stack);
-  set(convertor.stack_pos, 0);
-  set(convertor.partial_length, 0);
-  set(convertor.remoteArch, local->remoteArch);
-  set(convertor.master, local->master);
-  set(convertor.local_size, layout.bytes);
-  set(convertor.remote_size, layout.bytes);
-  set(convertor.pDesc, &datatype->super);
-  set(convertor.use_desc, &datatype->super.opt_desc);
-  set(convertor.count, count);
+  set<kKept>(convertor.flags, flags);
+  set<kKept>(convertor.stack_size, DT_STATIC_STACK_SIZE);
+  set<kKept>(convertor.pStack, convertor.static_stack);
+  set<kKept>(convertor.stack_pos, 0);
+  set<kKept>(convertor.partial_length, 0);
+  set<kKept>(convertor.remoteArch, local->remoteArch);
+  set<kKept>(convertor.master, local->master);
+  set<kKept>(convertor.local_size, layout.bytes);
+  set<kKept>(convertor.remote_size, layout.bytes);
+  set<kKept>(convertor.pDesc, &datatype->super);
+  set<kKept>(convertor.use_desc, &datatype->super.opt_desc);
+  set<kKept>(convertor.count, count);
   // The convertor adds the datatype's true lower bound itself.
-  set(convertor.pBaseBuf, layout.memory - datatype->super.true_lb);
-  set(convertor.bConverted, 0);
+  set<kKept>(convertor.pBaseBuf, layout.memory - datatype->super.true_lb);
+  set<kKept>(convertor.bConverted, 0);
 }
 
 inline Inline result_of(int status) {
@@ -95,9 +97,9 @@ inline int hand_over(const mca_bml_base_btl_t* link, opal_convertor_t& convertor
                                         const void* data, std::size_t count,
                                         const ompi_datatype_t* datatype, bool box) {
   const Layout layout(data, count, datatype);
-  opal_convertor_t convertor = {};
+  opal_convertor_t convertor;
   if (layout.contiguous) {
-    describe(convertor, layout, datatype, count, box);
+    describe<false>(convertor, layout, datatype, count, box);
     return result_of(hand_over(link, convertor, header, layout.bytes));
   }
   OBJ_CONSTRUCT(&convertor, opal_convertor_t);
@@ -130,7 +132,7 @@ inline int hand_over(const mca_bml_base_btl_t* link, opal_convertor_t& convertor
   if (plugin.threads || !layout.contiguous) [[unlikely]] {
     return send_described(link, header, data, count, datatype, box);
   }
-  describe(kept_convertor, layout, datatype, count, box);
+  describe<true>(kept_convertor, layout, datatype, count, box);
   return result_of(hand_over(link, kept_convertor, header, layout.bytes));
 }
 
