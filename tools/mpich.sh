@@ -33,4 +33,6 @@ for kind in "$@"; do
     ln -sf "$starter" "$cache/$kind/bin/mpiexec"
     ln -sf "${starter%/*}/hydra_pmi_proxy" "$cache/$kind/bin/"
   fi
+  # By the name that Debian's programs ask for: they run with this one as well.
+  ln -sf libmpi.so.12 "$cache/$kind/lib/libmpich.so.12"
 done

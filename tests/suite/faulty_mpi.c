@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Preloaded, it makes any MPI one whose MPI_Put is wrong for messages of 8 bytes, in the
-// way that FAULTY_PUT names: what a benchmark of correctness has to notice.
+// way that FAULTY_PUT names: what a benchmark of correctness has to notice. Or, with
+// FAULTY_THREADS, one that serves only one thread at a time.
 #undef NDEBUG
 #include <assert.h>
 #include <mpi.h>
@@ -21,4 +22,12 @@ int MPI_Put(const void* from, int count, MPI_Datatype type, int target, MPI_Aint
     }
   }
   return PMPI_Put(from, count, type, target, at, target_count, target_type, window);
+}
+
+int MPI_Query_thread(int* provided) {
+  const int result = PMPI_Query_thread(provided);
+  if (getenv("FAULTY_THREADS") != NULL && *provided > MPI_THREAD_SERIALIZED) {
+    *provided = MPI_THREAD_SERIALIZED;
+  }
+  return result;
 }

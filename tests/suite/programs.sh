@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs programs of the benchmark suite under one MPI, all data verified, and counts their
-# records.
+# records. Exit status 77: that MPI is not there.
 #
 #   programs.sh FOLDER LAUNCHER... -- RECORDS RANKS PROGRAM ARGUMENT... [-- RECORDS ...]
 set -u
@@ -12,6 +12,7 @@ while [[ $1 != -- ]]; do
   launcher+=("$1")
   shift
 done
+[[ ${launcher[0]} != */* || -x ${launcher[0]} ]] || exit 77
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 quickly=(--verify --seconds 0.01 --batch-ms 0.1 --least 2 --json -)
 errors=$(mktemp)

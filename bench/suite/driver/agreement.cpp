@@ -6,6 +6,7 @@
 //
 // A ratio is taken between jobs that follow each other. How much the tool agrees with
 // itself, from one of its jobs to its next one, stands beside it: that is the noise.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <map>
@@ -26,6 +27,7 @@ using Words = std::vector<std::string>;
 struct Settings {
   int rounds = 0;  // 0: by --quick
   std::vector<std::string> mpis{"ob1", "mpich"};
+  std::vector<std::string> only;
   std::string tools;
 };
 
@@ -42,8 +44,66 @@ struct Subject {
   Words our_options;
   std::string field;
   double ours_over_theirs = 1;  // of the units
-  int messages = 0;             // in the time that we tell, where the tool tells their rate
+  // Ranks of the tool that it insists on and that have nothing to do: they wait at the lowest
+  // priority, and the suite does without them.
+  int idle = 0;
+  // Of what the tool tells, where that is a rate: microseconds of as much as we time.
+  std::function<double(long bytes, double value)> time_us{};
 };
+
+using InTools = std::function<std::map<std::string, std::string>(const std::string& program)>;
+
+// LANL's RMA-MT with one thread, which synchronises its own window: in our programs the
+// parent that issues all by itself. The mean of one run beside the best of three of ours. There
+// is no latency of a fence: an epoch has one in the tool and two in the suite.
+void add_one_sided(std::vector<Subject>& all, const InTools& in_tools,
+                   const std::vector<long>& sizes) {
+  struct Test {
+    const char* program;
+    const char* pattern;
+    const char* quantity;
+    Words puts, gets;  // synchronisations
+    int messages;      // that the rate is of, per window of 1000
+  };
+  for (const Test& test :
+       {Test{"rmamt_lat",
+             "latency",
+             "latency of a ",
+             {"lock_all", "lock", "flush", "pscw"},
+             {"lock_all"},
+             0},
+        Test{"rmamt_bw", "bandwidth", "window of 1000 ", {"lock_all", "fence"}, {"lock_all"}, 1000},
+        Test{"rmamt_bibw", "bibandwidth", "both ways 1000 ", {"lock_all"}, {}, 2000}}) {
+    const auto add = [&](const std::string& operation, const std::string& synchronisation) {
+      const bool latency = test.messages == 0;
+      Subject subject{
+          "RMA-MT",
+          test.quantity + operation + ", " + synchronisation + ", us",
+          2,
+          sizes,
+          in_tools(test.program),
+          {"-o", operation, "-s", synchronisation, "-t", "1", "-i", "1000", "-m",
+           std::to_string(sizes.back())},
+          latency ? R"(^([0-9]+)\t[0-9]+\t([0-9.]+))"
+                  : R"(^ *([0-9]+)\t *[0-9]+\t *[0-9.]+\t+ *([0-9.]+))",
+          "rma_mt",
+          {"--pattern", test.pattern, "--operation", operation, "--sync", synchronisation,
+           "--threads", "0", "--slots", "1", "--window", "1000", "--least", "3", "--most", "3"},
+          "time_us_lowest"};
+      if (latency) {
+        subject.options.push_back("-w");
+        subject.our_options.insert(subject.our_options.end(), {"--clock", "epoch"});
+      } else {
+        subject.time_us = [messages = test.messages](long, double per_s) {
+          return messages / per_s * 1e6;
+        };
+      }
+      all.push_back(std::move(subject));
+    };
+    for (const std::string& synchronisation : test.puts) add("put", synchronisation);
+    for (const std::string& synchronisation : test.gets) add("get", synchronisation);
+  }
+}
 
 std::vector<Subject> subjects(const fs::path& tools, bool quick) {
   std::vector<long> sizes{1, 64, 1024, 16384};
@@ -68,6 +128,9 @@ std::vector<Subject> subjects(const fs::path& tools, bool quick) {
        "pingpong",
        {"--test", "latency", "--places", "one", "--rounds", "100", "--least", "3", "--most", "3"},
        "time_us_lowest"});
+  const auto times = [](int messages) {  // from MB/s
+    return [=](long bytes, double value) { return static_cast<double>(messages * bytes) / value; };
+  };
   // The mean of one run, beside the best of three that are as long: on a busy machine the
   // difference is what disturbs them.
   for (const auto& [program, test, quantity] :
@@ -86,33 +149,47 @@ std::vector<Subject> subjects(const fs::path& tools, bool quick) {
                     test == "latency" ? "1000" : "100", "--least", "3", "--most", "3"},
                    "time_us_lowest",
                    1,
-                   test == "latency"     ? 0
-                   : test == "bandwidth" ? 64
-                                         : 128});
+                   0,
+                   test == "latency" ? std::function<double(long, double)>{}
+                                     : times(test == "bandwidth" ? 64 : 128)});
   }
-  // Of a pair of two, by the mean time of all ranks; caches are swept.
+  add_one_sided(all, in_tools, sizes);
+  // Rates by the mean time of both ranks; caches are swept. The tool starts with three ranks
+  // and more and multiplies by them all, also by the one that is left over.
   all.push_back({"SMB",
-                 "single direction, messages/s of a pair",
-                 4,
+                 "single direction, messages/s",
+                 2,
                  {8},
                  in_tools("msgrate"),
-                 {"-p", "2", "-n", "1", "-i", "100", "-m", "128", "-c", "8388608", "-s", "8"},
+                 {"-p", "1", "-n", "1", "-i", "30", "-m", "128", "-c", "8388608", "-s", "8"},
                  R"(single direction: +([0-9.]+))",
                  "msgrate",
-                 {"--messages", "128", "--cache-mib", "8"},
+                 {"--messages", "128", "--cache-mib", "8", "--least", "30", "--most", "30"},
                  "messages_per_s_average_rank",
-                 0.5});
+                 1.5,
+                 1});
   return all;
 }
 
 // Runs a program, hands its lines to `take`, which adds to the values; false: it has failed,
 // and why is told.
-bool run_one(const Configuration& configuration, int ranks, const Words& program,
+bool run_one(const Configuration& configuration, int ranks, int idle, const Words& program,
              const std::function<void(const std::string&)>& take) {
+  const bool openmpi = configuration.mpi == "openmpi";
   Words command = mpirun_command(configuration, ranks);
-  command.insert(command.end(),
-                 {configuration.mpi == "openmpi" ? "--bind-to" : "-bind-to", "core"});
+  if (openmpi) {
+    command.insert(command.end(), {"--bind-to", idle > 0 ? "core:overload-allowed" : "core"});
+  } else {
+    command.insert(command.end(), {"-bind-to", "core"});
+  }
+  if (openmpi && idle > 0) command.push_back("--oversubscribe");
   command.insert(command.end(), program.begin(), program.end());
+  if (idle > 0) {
+    command.insert(command.end(), {":", "-n", std::to_string(idle)});
+    command.insert(command.end(), configuration.arguments.begin(), configuration.arguments.end());
+    command.insert(command.end(), {"/usr/bin/nice", "-n", "19"});
+    command.insert(command.end(), program.begin(), program.end());
+  }
   const JobResult end = run_job(command, std::chrono::seconds(240), take);
   if (interrupted()) return false;
   std::istringstream errors(end.errors);  // NetPIPE's results are there
@@ -141,15 +218,15 @@ void measure(const Subject& subject, const Configuration& configuration, const C
     Words command{subject.programs.at(configuration.mpi)};
     command.insert(command.end(), subject.options.begin(), subject.options.end());
     const std::regex pattern(subject.result);
-    return run_one(configuration, subject.ranks, command, [&](const std::string& line) {
-      std::smatch match;
-      if (!std::regex_search(line, match, pattern)) return;
-      const bool has_size = match.size() > 2;
-      const long bytes = has_size ? std::stol(match[1]) : subject.bytes.front();
-      const double value = std::stod(match[match.size() - 1]);
-      const double in_window = static_cast<double>(subject.messages * bytes);
-      theirs[bytes] = subject.messages > 0 ? in_window / value : value;
-    });
+    return run_one(configuration, subject.ranks, subject.idle, command,
+                   [&](const std::string& line) {
+                     std::smatch match;
+                     if (!std::regex_search(line, match, pattern)) return;
+                     const bool has_size = match.size() > 2;
+                     const long bytes = has_size ? std::stol(match[1]) : subject.bytes.front();
+                     const double value = std::stod(match[match.size() - 1]);
+                     theirs[bytes] = subject.time_us ? subject.time_us(bytes, value) : value;
+                   });
   };
   const auto run_ours = [&] {
     Words command{(context.programs / "suite" / configuration.mpi / subject.ours).string()};
@@ -160,7 +237,7 @@ void measure(const Subject& subject, const Configuration& configuration, const C
     }
     command.insert(command.end(), {"--bytes", sizes, "--json", "-", "--precision", "0.01",
                                    "--seconds", context.quick ? "0.1" : "0.4"});
-    return run_one(configuration, subject.ranks, command, [&](const std::string& line) {
+    return run_one(configuration, subject.ranks, 0, command, [&](const std::string& line) {
       const Record record = Record::parse(line, nullptr, false);
       if (!record.is_object() || !record.contains(subject.field)) return;
       ours[record["bytes"].get<long>()] =
@@ -214,7 +291,12 @@ int run_agreement(const Context& context, const Settings& settings) {
     configurations.push_back(name == "mpich" ? mpich() : ob1("vader"));
   }
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  const std::vector<Subject> all = subjects(settings.tools, context.quick);
+  std::vector<Subject> all = subjects(settings.tools, context.quick);
+  std::erase_if(all, [&](const Subject& subject) {
+    return std::any_of(settings.only.begin(), settings.only.end(), [&](const std::string& words) {
+      return (subject.tool + " " + subject.quantity).find(words) == std::string::npos;
+    });
+  });
   std::vector<Results> results(all.size());
   watch_for_interrupts();
   for (int turn = 0; turn < turns && !interrupted(); ++turn) {
@@ -268,10 +350,13 @@ void add_agreement(CLI::App& app, Context& context) {
       ->delimiter(',')
       ->check(CLI::IsMember({"ob1", "mpich"}))
       ->capture_default_str();
+  command->add_option("--only", settings.only, "comparisons whose name has all these words")
+      ->delimiter(',');
   command
       ->add_option("--tools", settings.tools,
                    "folder with published programs, built: openmpi/PROGRAM and mpich/PROGRAM, of "
-                   "osu_latency, osu_bw, osu_bibw (OSU) and msgrate (Sandia) those that are there")
+                   "osu_latency, osu_bw, osu_bibw (OSU), rmamt_lat, rmamt_bw, rmamt_bibw (LANL's "
+                   "RMA-MT) and msgrate (Sandia) those that are there")
       ->check(CLI::ExistingDirectory);
   command->callback([&context] { context.exit_code = run_agreement(context, settings); });
 }

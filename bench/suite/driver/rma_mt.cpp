@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <set>
+#include <tuple>
+
 #include "sweep.hpp"
 
 namespace bench {
@@ -78,25 +81,50 @@ std::vector<Job> jobs(Effort effort) {
   return all;
 }
 
+// The records of these patterns, the two-sided baseline beside each operation and number of
+// threads that there is of its pattern.
+std::vector<Record> with_baseline(const std::vector<Record>& records,
+                                  const std::set<std::string>& patterns) {
+  std::vector<Record> shown;
+  std::set<std::tuple<std::string, std::string, int>> panels;
+  for (const Record& record : records) {
+    if (!patterns.contains(record["pattern"]) || record["operation"] == "send") continue;
+    panels.emplace(record["pattern"], record["operation"], record["threads"]);
+    shown.push_back(record);
+  }
+  for (const Record& record : records) {
+    if (record["operation"] != "send") continue;
+    for (const auto& [pattern, operation, threads] : panels) {
+      if (record["pattern"] != pattern) continue;
+      Record& copy = shown.emplace_back(record);
+      copy["operation"] = operation;
+      copy["threads"] = threads;
+    }
+  }
+  return shown;
+}
+
 }  // namespace
 
 Sweep rma_mt() {
+  const auto view = [](const std::string& title, const std::set<std::string>& patterns,
+                       const std::string& field, const std::string& unit) {
+    return View{
+        title,
+        {"pattern", "operation", "threads"},
+        {"synchronisation"},
+        "bytes",
+        field,
+        "bytes of a transfer",
+        unit,
+        true,
+        [=](const std::vector<Record>& records) { return with_baseline(records, patterns); }};
+  };
   return {"rma-mt",
           "one-sided communication by many threads: latency, bandwidth, message rate",
-          {{"RMA-MT, time of an epoch",
-            {"pattern", "operation", "threads"},
-            {"synchronisation"},
-            "bytes",
-            "time_us",
-            "bytes of a transfer",
-            "us"},
-           {"RMA-MT, all transfers",
-            {"pattern", "operation", "threads"},
-            {"synchronisation"},
-            "bytes",
-            "MB_per_s",
-            "bytes of a transfer",
-            "MB/s"}},
+          {view("RMA-MT, latency", {"latency"}, "time_us", "us"),
+           view("RMA-MT, bandwidth", {"bandwidth", "bibandwidth"}, "MB_per_s", "MB/s"),
+           view("RMA-MT, message rate", {"rate", "halo"}, "messages_per_s", "messages/s")},
           jobs};
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <set>
+
 #include "sweep.hpp"
 
 namespace bench {
@@ -59,39 +61,39 @@ std::vector<Job> jobs(Effort effort) {
   return all;
 }
 
-// Weak scaling is a figure of its own, beside the times by size.
-void name_times(std::vector<Record>& records) {
-  for (Record& record : records) {
-    if (!record.contains("time_us")) continue;
-    record[record.contains("iterations") ? "solution_us" : "epoch_us"] = record["time_us"];
-  }
-}
-
 }  // namespace
 
 Sweep shmem_mt() {
-  const auto by_size = [](const std::string& title, const std::string& field,
-                          const std::string& unit) {
-    return View{title,       {"pattern", "operation"},
-                {"threads"}, "bytes",
-                field,       "bytes of a message, all threads together",
-                unit};
+  const auto of = [](const std::set<std::string>& patterns) {
+    return [=](std::vector<Record> records) {
+      std::erase_if(records, [&](const Record& record) {
+        return !patterns.contains(record["pattern"].get<std::string>());
+      });
+      return records;
+    };
+  };
+  const auto by_size = [&](const std::string& title, const std::string& pattern,
+                           const std::string& field, const std::string& unit) {
+    return View{title,   {"operation"}, {"threads"},
+                "bytes", field,         "bytes of a message, all threads together",
+                unit,    true,          of({pattern})};
   };
   return {"shmem-mt",
           "OpenSHMEM's one-sided communication by many threads, mini-applications over it",
-          {by_size("SHMEM-MT, time of an epoch", "epoch_us", "us"),
-           by_size("SHMEM-MT, all messages", "MB_per_s", "MB/s"),
+          {by_size("SHMEM-MT, latency", "latency", "time_us", "us"),
+           by_size("SHMEM-MT, bandwidth", "bandwidth", "MB_per_s", "MB/s"),
+           by_size("SHMEM-MT, message rate of a halo", "halo", "messages_per_s", "messages/s"),
            {"SHMEM-MT, time of a solution as PEs and problem grow",
             {},
             {"pattern"},
             "ranks",
-            "solution_us",
+            "time_us",
             "PEs",
-            "us"}},
+            "us",
+            true,
+            of({"hpccg", "minife"})}},
           jobs,
-          {"oshmem"},
-          {},
-          name_times};
+          {"oshmem"}};
 }
 
 }  // namespace bench

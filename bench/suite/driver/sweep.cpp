@@ -2,15 +2,20 @@
 #include "sweep.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <thread>
 
 namespace bench {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kOurMpich = "mpich-tagline";
 
 struct Target {
   Configuration configuration;
@@ -54,7 +59,8 @@ Target parse_launch(const std::string& text) {
 }
 
 // tagline:QUEUE is tagline with that queue structure.
-Target target_of(const std::string& name, const Sweep& sweep, const Context& context) {
+Target target_of(const std::string& name, const Sweep& sweep, const fs::path& mpichs,
+                 const Context& context) {
   Target target;
   if (name == "ob1") {
     target.configuration = ob1("vader");
@@ -70,6 +76,13 @@ Target target_of(const std::string& name, const Sweep& sweep, const Context& con
       arguments.insert(arguments.end(), {"--mca", "pml_tagline_queue", name.substr(8)});
       target.configuration.name = name;
     }
+  } else if (name == kOurMpich) {
+    // Programs that were linked with the distribution's MPICH, whose binary interface ours has.
+    const fs::path prefix = mpichs / "tagline";
+    if (mpichs.empty() || !fs::exists(prefix / "lib/libmpich.so.12")) {
+      throw std::runtime_error(name + " is not built here: tools/mpich.sh tagline does it");
+    }
+    target.configuration = mpich(name, prefix);
   } else {
     target.configuration = mpich();
   }
@@ -96,6 +109,14 @@ std::vector<std::string> command_of(const Target& target, const Job& job) {
     command.insert(command.end(), {"--bind-to", "none"});
   }
   return command;
+}
+
+// Jobs that wait for CPUs are not taken for ones that hang.
+std::chrono::seconds time_limit(const SweepSettings& settings) {
+  double waiting = 0;
+  const double cpus = std::max(std::thread::hardware_concurrency(), 1u);
+  if (getloadavg(&waiting, 1) != 1) waiting = cpus;
+  return std::chrono::seconds(std::lround(settings.limit * std::clamp(waiting / cpus, 1.0, 10.0)));
 }
 
 // What became of a job, in the words of the tables.
@@ -126,12 +147,17 @@ std::string number(double value) { return format(value >= 1e6 ? "%.4g" : "%.4g",
 std::string table_text(const View& view, const std::vector<Record>& records,
                        const std::vector<std::string>& mpis) {
   std::vector<std::string> panels;
+  std::set<std::string> measured;
   std::map<std::string, std::vector<std::vector<std::string>>> rows;  // panel -> keys
   std::map<std::vector<std::string>, std::map<std::string, std::string>> cells;
   for (const Record& record : records) {
-    // A failure belongs to every view whose panel it names.
-    if (!record.contains(view.y) && record.value("outcome", "") == "ok") continue;
+    // A failure belongs to every panel that it names and that shows something.
     const std::string panel = text_of(record, view.panel);
+    if (record.contains(view.y)) {
+      measured.insert(panel);
+    } else if (record.value("outcome", "") == "ok") {
+      continue;
+    }
     if (std::find(panels.begin(), panels.end(), panel) == panels.end()) panels.push_back(panel);
     std::vector<std::string> key{text_of(record, view.x)};
     for (const std::string& field : view.series) key.push_back(text_of(record, field));
@@ -149,6 +175,7 @@ std::string table_text(const View& view, const std::vector<Record>& records,
   }
   std::string text;
   for (const std::string& panel : panels) {
+    if (!measured.contains(panel)) continue;
     Table table(view.title + (panel.empty() ? "" : ": " + panel) + " (" + view.y_label + ")");
     std::vector<std::string> header = view.series;
     header.push_back(view.x);
@@ -206,7 +233,11 @@ Plot plot_of(const View& view, const std::vector<Record>& records) {
 std::string failure_table(const std::vector<Record>& failures, const std::vector<Job>& jobs) {
   if (failures.empty()) return "";
   std::vector<std::string> fields{"mpi"};
-  for (const auto& [field, value] : jobs.front().parameters.items()) fields.push_back(field);
+  for (const Job& job : jobs) {
+    for (const auto& [field, value] : job.parameters.items()) {
+      if (std::find(fields.begin(), fields.end(), field) == fields.end()) fields.push_back(field);
+    }
+  }
   fields.push_back("outcome");
   Table table("Points without a result");
   table.header(fields);
@@ -233,10 +264,12 @@ SweepResult run_sweep(const Sweep& sweep, const SweepSettings& settings, const C
                          : effort == Effort::quick    ? 0.1
                          : effort == Effort::standard ? 0.3
                                                       : 2;
+  std::vector<std::string> names = settings.mpis.empty() ? sweep.mpis : settings.mpis;
+  const bool has_mpich = std::find(names.begin(), names.end(), "mpich") != names.end();
+  if (settings.mpis.empty() && has_mpich && !settings.mpich.empty()) names.push_back(kOurMpich);
   std::vector<Target> targets;
-  for (const std::string& name : settings.mpis.empty() ? sweep.mpis : settings.mpis) {
-    targets.push_back(target_of(name, sweep, context));
-  }
+  for (const std::string& name : names)
+    targets.push_back(target_of(name, sweep, settings.mpich, context));
   for (const std::string& launch : settings.launches) targets.push_back(parse_launch(launch));
 
   std::vector<Job> jobs = sweep.jobs(effort);
@@ -279,11 +312,10 @@ SweepResult run_sweep(const Sweep& sweep, const SweepSettings& settings, const C
       }
       if (settings.verify) command.emplace_back("--verify");
       std::vector<Record> got;
-      const JobResult end =
-          run_job(command, std::chrono::seconds(settings.limit), [&](const std::string& line) {
-            Record record = Record::parse(line, nullptr, false);
-            if (record.is_object()) got.push_back(std::move(record));
-          });
+      const JobResult end = run_job(command, time_limit(settings), [&](const std::string& line) {
+        Record record = Record::parse(line, nullptr, false);
+        if (record.is_object()) got.push_back(std::move(record));
+      });
       if (interrupted()) break;
       for (Record& record : got) {
         record["commit"] = context.commit;
@@ -312,9 +344,10 @@ SweepResult run_sweep(const Sweep& sweep, const SweepSettings& settings, const C
   if (sweep.derive) sweep.derive(result.records);
   write_records(context.output, sweep.name, result.records);
   for (const View& view : sweep.views) {
-    result.tables += table_text(view, result.records, mpis);
+    const std::vector<Record> shown = view.select ? view.select(result.records) : result.records;
+    result.tables += table_text(view, shown, mpis);
     if (!view.plotted) continue;
-    const Plot plot = plot_of(view, result.records);
+    const Plot plot = plot_of(view, shown);
     if (plot.panels.empty()) continue;
     const fs::path file =
         context.output / (sweep.name + "-" + std::to_string(result.plots.size() + 1) + ".svg");
@@ -336,15 +369,18 @@ SweepResult run_sweep(const Sweep& sweep, const SweepSettings& settings, const C
       "%zu records in %s/%s.json and .csv, %zu points without a result\n",
       result.records.size() - result.failures.size(), context.output.c_str(), sweep.name.c_str(),
       result.failures.size());
+  std::fflush(stdout);  // before the progress of what follows
   return result;
 }
 
 void add_sweep_options(CLI::App& command, SweepSettings& settings) {
   command
       .add_option("--mpi", settings.mpis,
-                  "configurations: ob1, tagline, ucx, mpich, oshmem; tagline:QUEUE for a structure")
+                  "configurations: ob1, tagline, ucx, mpich, oshmem; tagline:QUEUE for a "
+                  "structure; mpich-tagline for an MPICH with tagline, taken by itself where "
+                  "tools/mpich.sh has built it")
       ->delimiter(',')
-      ->check(CLI::IsMember({"ob1", "tagline", "ucx", "mpich", "oshmem"}) |
+      ->check(CLI::IsMember({"ob1", "tagline", "ucx", "mpich", "oshmem", kOurMpich}) |
               CLI::Validator(
                   [](std::string& name) {
                     return name.rfind("tagline:", 0) == 0 ? "" : "not a known configuration";
@@ -353,6 +389,9 @@ void add_sweep_options(CLI::App& command, SweepSettings& settings) {
   command.add_option("--launch", settings.launches,
                      "another MPI: NAME=FOLDER=COMMAND, the folder with the suite built by it, "
                      "the command with {} for the ranks");
+  command
+      .add_option("--mpich", settings.mpich, "folder of the MPICHs that tools/mpich.sh has built")
+      ->check(CLI::ExistingDirectory);
   command.add_option("--only", settings.only, "points whose name has all these words")
       ->delimiter(',');
   command.add_flag("--full", settings.full, "all points, and longer");
@@ -360,7 +399,10 @@ void add_sweep_options(CLI::App& command, SweepSettings& settings) {
   command.add_flag("--strict", settings.strict, "fail if a point has no result");
   command.add_option("--seconds", settings.seconds, "time limit of a point")
       ->check(CLI::PositiveNumber);
-  command.add_option("--limit", settings.limit, "time limit of a job, seconds: beyond it hangs")
+  command
+      .add_option("--limit", settings.limit,
+                  "time limit of a job, seconds: beyond it hangs; up to 10 times as long where "
+                  "there is more to do than CPUs")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
 }

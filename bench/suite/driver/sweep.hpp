@@ -37,6 +37,8 @@ struct View {
   std::string x_label;
   std::string y_label;
   bool plotted = true;
+  // The records that it shows; all, if there is none.
+  std::function<std::vector<Record>(const std::vector<Record>&)> select{};
 };
 
 struct Sweep {
@@ -56,6 +58,7 @@ struct Sweep {
 struct SweepSettings {
   std::vector<std::string> mpis;
   std::vector<std::string> launches;  // NAME=FOLDER=COMMAND
+  std::filesystem::path mpich;        // of the MPICHs that tools/mpich.sh has built; or empty
   std::vector<std::string> only;
   bool full = false;
   bool verify = false;

@@ -33,8 +33,6 @@ MPI_T_pvar_handle handle_of(MPI_T_pvar_session session, const std::string& wante
 }  // namespace
 
 MatchTime::MatchTime() {
-  int provided = 0;
-  MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
   MPI_T_pvar_session_create(&session_);
   for (int i = 0; i < kVariables; ++i) {
     handles_[i] = handle_of(session_, std::string("pml_tagline_total_") + kFields[i] + "_time");
@@ -46,7 +44,6 @@ MatchTime::~MatchTime() {
     if (handle != MPI_T_PVAR_HANDLE_NULL) MPI_T_pvar_handle_free(session_, &handle);
   }
   MPI_T_pvar_session_free(&session_);
-  MPI_T_finalize();
 }
 
 double MatchTime::seconds(int variable) const {

@@ -44,10 +44,8 @@ std::string mpi_library() {
 }
 
 // A control variable by name, if this library has it and it is text: Open MPI's say
-// which components were asked for.
+// which components were asked for. run_program() has started the tool interface.
 std::string control_variable(const char* name) {
-  int provided = 0;
-  if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return "";
   std::string value;
   int index = -1;
   MPI_T_cvar_handle handle;
@@ -68,7 +66,6 @@ std::string control_variable(const char* name) {
     }
     MPI_T_cvar_handle_free(&handle);
   }
-  MPI_T_finalize();
   return value;
 }
 
@@ -384,6 +381,11 @@ int run_program(int argc, char** argv, Options& options, const std::function<int
   MPI_Initialized(&started);
   int provided = 0;
   if (started == 0) MPI_Init_thread(&argc, &argv, wanted, &provided);
+  // MPICH forgets its settings when nobody uses its tool interface any more, and may crash at
+  // the next communicator: we use it to the end. Open MPI takes this level for the program's.
+  int tools_provided = 0;
+  MPI_Query_thread(&provided);
+  MPI_T_init_thread(provided, &tools_provided);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   int result = parsed == -1 ? 0 : parsed;
@@ -402,6 +404,7 @@ int run_program(int argc, char** argv, Options& options, const std::function<int
       MPI_Abort(MPI_COMM_WORLD, 1);
     }
   }
+  MPI_T_finalize();
   if (started == 0) MPI_Finalize();
   return result;
 }

@@ -56,18 +56,19 @@ constexpr int kWrongData = 3;
 // This rank has received wrong data: ends the job.
 [[noreturn]] void wrong_data(const std::string& what);
 
-inline double now() {
+inline std::int64_t now_ns() {
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
+inline double now() { return static_cast<double>(now_ns()) * 1e-9; }
 
 // The loop that all timed parts consist of. Returns seconds.
 template <class Body>
 double time_of(long iterations, Body body) {
-  const double start = now();
+  const std::int64_t start = now_ns();
   for (long i = 0; i < iterations; ++i) body(i);
-  return now() - start;
+  return static_cast<double>(now_ns() - start) * 1e-9;
 }
 
 class Session {

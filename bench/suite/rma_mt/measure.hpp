@@ -17,7 +17,7 @@ long epochs_per_sample(Session& session, const Options& options, std::size_t byt
                        SecondsPerEpoch seconds_per_epoch) {
   if (options.pattern == "bandwidth" || options.pattern == "bibandwidth") {
     const std::size_t per_epoch = bytes * static_cast<std::size_t>(options.window) *
-                                  static_cast<std::size_t>(options.threads);
+                                  static_cast<std::size_t>(options.issuers());
     return static_cast<long>(std::clamp<std::size_t>((std::size_t{8} << 20) / per_epoch, 1, 20));
   }
   return session.batch_size(
@@ -29,13 +29,13 @@ inline void report_point(Session& session, const Options& options, std::size_t b
                          const Estimate& time, Record record) {
   const Peers peers = peers_of(options, session.rank(), session.size());
   const double messages =
-      session.sum(static_cast<double>(peers.targets.size())) * options.threads * options.count();
+      session.sum(static_cast<double>(peers.targets.size())) * options.issuers() * options.count();
   record["pattern"] = options.pattern;
   record["operation"] = options.operation;
   record["synchronisation"] = options.two_sided() ? "two-sided" : options.synchronisation;
   record["threads"] = options.threads;
   record["bytes"] = bytes;
-  record["operations_per_epoch"] = options.count() * options.threads;
+  record["operations_per_epoch"] = options.count() * options.issuers();
   if (options.pattern == "halo") record["neighbours"] = options.neighbours;
   if (!options.two_sided()) record["memory"] = options.memory;
   record["verified"] = session.settings().verify;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "../harness/buffer.hpp"
 #include "../harness/content.hpp"
 #include "../harness/session.hpp"
 #include "../harness/thread_team.hpp"
@@ -20,6 +21,7 @@ class Point {
   // Seconds per epoch on this rank.
   double sample(long epochs);
   double seconds_of_handover();
+  int slots() const { return layout_.slots; }
 
  private:
   void issue(int thread);
@@ -35,12 +37,13 @@ class Point {
   const Session& session_;
   const Options& options_;
   const bool put_;
+  const int count_;  // transfers of a thread to a peer in an epoch
   const bool flush_each_;
   const bool flush_each_locally_;
   const Peers peers_;
   const Layout layout_;                // of the local buffers and of every window
   std::vector<std::size_t> my_index_;  // where in a target's window my part lies
-  char* local_ = nullptr;
+  Buffer local_;
   char* exposed_ = nullptr;
   MPI_Win window_ = MPI_WIN_NULL;
   std::unique_ptr<Epochs> epochs_;
@@ -53,32 +56,33 @@ Point::Point(const Session& session, const Options& options, std::size_t bytes)
     : session_(session),
       options_(options),
       put_(options.operation == "put"),
+      count_(options.count()),
       // A child that may not synchronise can still complete what it has issued.
       flush_each_(options.is_rate() &&
                   (options.synchronisation == "lock_all" || options.synchronisation == "flush")),
       flush_each_locally_(options.is_rate() && options.synchronisation == "flush_local"),
       peers_(peers_of(options, session.rank(), session.size())),
       layout_(options, bytes,
-              options.pattern == "halo" ? static_cast<std::size_t>(options.neighbours) : 1) {
+              options.pattern == "halo" ? static_cast<std::size_t>(options.neighbours) : 1),
+      local_(layout_.size(peers_.targets.size())) {
   for (const int target : peers_.targets) {
     my_index_.push_back(
         index_of(peers_of(options, target, session.size()).origins, session.rank()));
   }
   const auto size = static_cast<MPI_Aint>(layout_.size(peers_.origins.size()));
-  MPI_Alloc_mem(static_cast<MPI_Aint>(layout_.size(peers_.targets.size()) + 1), MPI_INFO_NULL,
-                &local_);
   if (options.memory == "allocate") {
     MPI_Win_allocate(size, 1, MPI_INFO_NULL, session.world(), &exposed_, &window_);
   } else {
     MPI_Alloc_mem(size + 1, MPI_INFO_NULL, &exposed_);
     MPI_Win_create(exposed_, size, 1, MPI_INFO_NULL, session.world(), &window_);
   }
-  std::memset(local_, 0, layout_.size(peers_.targets.size()));
   epochs_ = std::make_unique<Epochs>(options.synchronisation, window_, session.world(), peers_);
   epochs_->lock_own();
   std::memset(exposed_, 0, static_cast<std::size_t>(size));
   epochs_->unlock_own();
-  team_ = std::make_unique<ThreadTeam>(options.threads, [this](int thread) { issue(thread); });
+  // Where nothing is issued, children would only take CPUs from the others.
+  team_ = std::make_unique<ThreadTeam>(peers_.targets.empty() ? 0 : options.threads,
+                                       [this](int thread) { issue(thread); });
   session.barrier();
 }
 
@@ -87,30 +91,29 @@ Point::~Point() {
   epochs_.reset();
   MPI_Win_free(&window_);
   if (options_.memory != "allocate") MPI_Free_mem(exposed_);
-  MPI_Free_mem(local_);
 }
 
 void Point::issue(int thread) {
   if (idle_) return;
   const int length = static_cast<int>(layout_.bytes);
-  const int count = options_.count();
+  const MPI_Aint last = static_cast<MPI_Aint>(layout_.slots - 1) * length;
   for (std::size_t peer = 0; peer < peers_.targets.size(); ++peer) {
     const int target = peers_.targets[peer];
-    int slot = 0;
-    for (int i = 0; i < count; ++i) {
-      char* const mine = local_ + layout_.offset(peer, thread, slot);
-      const auto theirs = static_cast<MPI_Aint>(layout_.offset(my_index_[peer], thread, slot));
+    char* const mine = local_.data() + layout_.offset(peer, thread, 0);
+    const auto theirs = static_cast<MPI_Aint>(layout_.offset(my_index_[peer], thread, 0));
+    MPI_Aint at = 0;
+    for (int i = 0; i < count_; ++i) {
       if (put_) {
-        MPI_Put(mine, length, MPI_BYTE, target, theirs, length, MPI_BYTE, window_);
+        MPI_Put(mine + at, length, MPI_BYTE, target, theirs + at, length, MPI_BYTE, window_);
       } else {
-        MPI_Get(mine, length, MPI_BYTE, target, theirs, length, MPI_BYTE, window_);
+        MPI_Get(mine + at, length, MPI_BYTE, target, theirs + at, length, MPI_BYTE, window_);
       }
       if (flush_each_) {
         MPI_Win_flush(target, window_);
       } else if (flush_each_locally_) {
         MPI_Win_flush_local(target, window_);
       }
-      if (++slot == layout_.slots) slot = 0;
+      at = at == last ? 0 : at + length;
     }
   }
 }
@@ -130,7 +133,7 @@ void Point::fill_sources() {
   epochs_->lock_own();
   if (put_) {
     for_each_slot(peers_.targets, [&](int target, std::size_t at, int thread, int slot) {
-      fill(local_ + at, layout_.bytes, seed(session_.rank(), target, thread, slot));
+      fill(local_.data() + at, layout_.bytes, seed(session_.rank(), target, thread, slot));
     });
   } else {
     for_each_slot(peers_.origins, [&](int origin, std::size_t at, int thread, int slot) {
@@ -154,7 +157,7 @@ void Point::verify() const {
   epochs_->lock_own();
   for_each_slot(put_ ? peers_.origins : peers_.targets,
                 [&](int from, std::size_t at, int thread, int slot) {
-                  check(put_ ? exposed_ : local_, from, at, thread, slot);
+                  check(put_ ? exposed_ : local_.data(), from, at, thread, slot);
                 });
   epochs_->unlock_own();
 }
@@ -165,12 +168,22 @@ double Point::sample(long epochs) {
   if (verified) fill_sources();
   session_.barrier();
   epochs_->begin();
-  const double seconds = time_of(epochs, [&](long) {
+  const auto epoch = [&](long) {
     epochs_->open();
-    team_->release();
-    team_->join();
+    if (options_.threads == 0) {
+      issue(0);
+    } else {
+      team_->release();
+      team_->join();
+    }
     epochs_->close();
-  });
+  };
+  double seconds = 0;
+  if (options_.clock == "batch") {
+    seconds = time_of(epochs, epoch);
+  } else {
+    for (long i = 0; i < epochs; ++i) seconds += time_of(1, epoch);
+  }
   epochs_->end();
   session_.barrier();
   if (verified) verify();
@@ -203,7 +216,11 @@ void measure_one_sided(Session& session, const Options& options) {
         epochs_per_sample(session, options, bytes, [&](long n) { return point.sample(n); });
     const Estimate time = session.repeat([&] { return point.sample(epochs); });
     Record record = session.record();
-    record["handover_us"] = session.maximum(point.seconds_of_handover()) * 1e6;
+    if (options.threads > 0) {
+      record["handover_us"] = session.maximum(point.seconds_of_handover()) * 1e6;
+    }
+    record["slots"] = point.slots();
+    record["clock"] = options.clock;
     report_point(session, options, bytes, time, std::move(record));
   }
 }

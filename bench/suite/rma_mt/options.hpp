@@ -14,14 +14,17 @@ struct Options {
   std::string pattern = "latency";
   std::string operation = "put";
   std::string synchronisation = "fence";
-  int threads = 1;
+  int threads = 1;  // 0: the parent issues all by itself
   std::vector<std::uint64_t> bytes{8};
   int window = 64;     // operations per thread and peer between two synchronisations
   int neighbours = 6;  // of the halo exchange
+  int slots = 0;       // messages of different memory per thread and peer; 0: as many as fit
   std::string memory = "allocate";
+  std::string clock = "batch";
 
   bool two_sided() const { return operation == "send"; }
-  // Operations that one thread issues to one peer between two synchronisations.
+  int issuers() const { return std::max(threads, 1); }
+  // Operations that one of them issues to one peer between two synchronisations.
   int count() const { return pattern == "latency" ? 1 : window; }
   bool is_rate() const { return pattern == "rate" || pattern == "halo"; }
 };
@@ -62,12 +65,13 @@ struct Layout {
   int slots;
 
   Layout(const Options& options, std::size_t message_bytes, std::size_t peers)
-      : bytes(message_bytes), threads(options.threads) {
+      : bytes(message_bytes), threads(options.issuers()) {
     constexpr std::size_t kMostBytes = std::size_t{32} << 20;
     const std::size_t fit =
         kMostBytes / (bytes * static_cast<std::size_t>(threads) * std::max<std::size_t>(peers, 1));
     slots = static_cast<int>(
         std::clamp<std::size_t>(fit, 1, static_cast<std::size_t>(options.count())));
+    if (options.slots > 0) slots = std::min(slots, options.slots);
   }
   std::size_t offset(std::size_t peer, int thread, int slot) const {
     return ((peer * static_cast<std::size_t>(threads) + static_cast<std::size_t>(thread)) *

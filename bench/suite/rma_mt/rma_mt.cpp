@@ -15,8 +15,10 @@
 //
 // The parent thread opens the epoch, lets its children go, waits for them and closes
 // the epoch. Children are started before anything is timed and issue the transfers,
-// each in a part of the window of its own. --operation send is the two-sided baseline
-// under MPI_THREAD_SINGLE, where latency is half a round trip.
+// each in a part of the window of its own. Without children, --threads 0, the parent
+// issues them itself and no handover from thread to thread is in the time. --operation
+// send is the two-sided baseline under MPI_THREAD_SINGLE, where latency is half a round
+// trip.
 #include "../harness/session.hpp"
 #include "epochs.hpp"
 #include "measure.hpp"
@@ -46,7 +48,7 @@ void check(const Options& options, const Session& session) {
   } else if (size != 2) {
     throw UsageError(options.pattern + " needs exactly 2" + have);
   }
-  if (options.two_sided() && options.threads != 1) {
+  if (options.two_sided() && options.threads > 1) {
     throw UsageError("--operation send is the baseline under MPI_THREAD_SINGLE: it has one thread");
   }
 }
@@ -65,10 +67,16 @@ int main(int argc, char** argv) {
                "send: the two-sided baseline, one thread");
   line.choices("--sync", synchronisations, suite::rma_mt::synchronisations(),
                "how the window is synchronised");
-  line.number("--threads", options.threads, 1, 1024, "children that issue transfers");
+  line.number("--threads", options.threads, 0, 1024,
+              "children that issue transfers; 0: the parent does, without a handover");
   line.numbers("--bytes", options.bytes, 1, 1 << 30, "sizes of a transfer, one point each");
   line.number("--window", options.window, 1, 1 << 20, "transfers per thread and peer in an epoch");
   line.number("--neighbours", options.neighbours, 2, 1024, "of the halo exchange");
+  line.number("--slots", options.slots, 0, 1 << 20,
+              "messages per thread and peer that have memory of their own, further ones use it "
+              "again; 0: as many as fit into 32 MiB");
+  line.choice("--clock", options.clock, {"batch", "epoch"},
+              "what the clock is read around: many epochs, or each by itself");
   line.choice("--memory", options.memory, {"allocate", "create"},
               "of the window: MPI_Win_allocate or MPI_Win_create");
 

@@ -11,7 +11,8 @@
 //   minife     its neighbours  thread per neighbour, --edge points per PE and axis
 //
 // The parent lets its children go, joins them and waits by shmem_quiet until all is
-// complete: no thread synchronises. Threads are started before anything is timed.
+// complete: no thread synchronises. Threads are started before anything is timed. With
+// --threads 0 the parent issues all by itself, without a handover.
 //
 // An epoch is timed where it is issued. Set-up and agreement between samples are MPI's,
 // in the same job: Open MPI's OpenSHMEM starts MPI by itself.
@@ -53,7 +54,7 @@ void check(const Options& options, const Session& session, int thread_level) {
                        " neighbours needs at least " + std::to_string(options.neighbours + 1) +
                        " PEs" + have + ": start more, or lower --neighbours");
     }
-    if (options.window % options.threads != 0) {
+    if (options.window % options.issuers() != 0) {
       throw UsageError("--window " + std::to_string(options.window) +
                        " messages cannot be shared out evenly among " +
                        std::to_string(options.threads) + " threads");
@@ -61,7 +62,7 @@ void check(const Options& options, const Session& session, int thread_level) {
   } else if (!is_app(options)) {
     if (session.size() != 2) throw UsageError(options.pattern + " needs exactly 2 PEs" + have);
     for (const std::uint64_t bytes : options.bytes) {
-      if (bytes % static_cast<std::uint64_t>(options.threads) == 0) continue;
+      if (bytes % static_cast<std::uint64_t>(options.issuers()) == 0) continue;
       throw UsageError("a message of " + std::to_string(bytes) + " bytes cannot be split into " +
                        std::to_string(options.threads) + " equal parts");
     }
@@ -118,7 +119,8 @@ int main(int argc, char** argv) {
   line.choice("--pattern", options.pattern, {"latency", "bandwidth", "halo", "hpccg", "minife"},
               "what is exchanged");
   line.choices("--operation", operations, {"put", "get"}, "of the transfers");
-  line.number("--threads", options.threads, 1, 1024, "children that issue transfers");
+  line.number("--threads", options.threads, 0, 1024,
+              "children that issue transfers; 0: the parent does, without a handover");
   line.numbers("--bytes", options.bytes, 1, 1 << 30, "sizes of a message, one point each");
   line.number("--window", options.window, 1, 1 << 20, "messages per peer in an epoch");
   line.number("--neighbours", options.neighbours, 2, 1024, "of the halo exchange");

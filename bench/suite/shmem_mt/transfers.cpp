@@ -10,9 +10,9 @@ namespace suite::shmem_mt {
 Share share_of(const Options& options, std::size_t bytes) {
   Share share{options, bytes};
   if (options.pattern == "halo") {
-    share.options.window = options.window / options.threads;
+    share.options.window = options.window / options.issuers();
   } else {
-    share.bytes = bytes / static_cast<std::size_t>(options.threads);
+    share.bytes = bytes / static_cast<std::size_t>(options.issuers());
   }
   return share;
 }
@@ -21,6 +21,7 @@ Transfers::Transfers(const Session& session, const Options& options, std::size_t
     : session_(session),
       share_(share_of(options, bytes)),
       put_(options.operation == "put"),
+      count_(share_.options.count()),
       peers_(rma_mt::peers_of(options, session.rank(), session.size())),
       layout_(share_.options, share_.bytes,
               options.pattern == "halo" ? static_cast<std::size_t>(options.neighbours) : 1),
@@ -40,7 +41,9 @@ Transfers::Transfers(const Session& session, const Options& options, std::size_t
   }
   std::memset(exposed_, 0, size);
   shmem_barrier_all();
-  team_ = std::make_unique<ThreadTeam>(options.threads, [this](int thread) { issue(thread); });
+  // Where nothing is issued, children would only take CPUs from the others.
+  team_ = std::make_unique<ThreadTeam>(peers_.targets.empty() ? 0 : options.threads,
+                                       [this](int thread) { issue(thread); });
   session.barrier();
 }
 
@@ -51,17 +54,19 @@ Transfers::~Transfers() {
 }
 
 void Transfers::issue(int thread) {
+  const std::size_t last = static_cast<std::size_t>(layout_.slots - 1) * layout_.bytes;
   for (std::size_t peer = 0; peer < peers_.targets.size(); ++peer) {
-    int slot = 0;
-    for (int i = 0; i < share_.options.count(); ++i) {
-      char* const mine = local_.data() + layout_.offset(peer, thread, slot);
-      char* const theirs = exposed_ + layout_.offset(my_index_[peer], thread, slot);
+    const int target = peers_.targets[peer];
+    char* const mine = local_.data() + layout_.offset(peer, thread, 0);
+    char* const theirs = exposed_ + layout_.offset(my_index_[peer], thread, 0);
+    std::size_t at = 0;
+    for (int i = 0; i < count_; ++i) {
       if (put_) {
-        shmem_putmem(theirs, mine, layout_.bytes, peers_.targets[peer]);
+        shmem_putmem(theirs + at, mine + at, layout_.bytes, target);
       } else {
-        shmem_getmem(mine, theirs, layout_.bytes, peers_.targets[peer]);
+        shmem_getmem(mine + at, theirs + at, layout_.bytes, target);
       }
-      if (++slot == layout_.slots) slot = 0;
+      at = at == last ? 0 : at + layout_.bytes;
     }
   }
 }
@@ -110,8 +115,12 @@ double Transfers::sample(long epochs) {
   if (verified) fill_sources();
   shmem_barrier_all();
   const double seconds = time_of(epochs, [&](long) {
-    team_->release();
-    team_->join();
+    if (share_.options.threads == 0) {
+      issue(0);
+    } else {
+      team_->release();
+      team_->join();
+    }
     shmem_quiet();
   });
   shmem_barrier_all();

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "../harness/buffer.hpp"
 #include "../harness/session.hpp"
 #include "../harness/thread_team.hpp"
 #include "../rma_mt/options.hpp"
@@ -40,10 +41,11 @@ class Transfers {
   const Session& session_;
   const Share share_;
   const bool put_;
+  const int count_;  // transfers of a thread to a peer in an epoch
   const rma_mt::Peers peers_;
   const rma_mt::Layout layout_;        // of the local buffers and of every PE's symmetric one
   std::vector<std::size_t> my_index_;  // where in a target's buffer my part lies
-  std::vector<char> local_;
+  Buffer local_;
   char* exposed_ = nullptr;
   std::uint64_t samples_ = 0;
   std::unique_ptr<ThreadTeam> team_;
