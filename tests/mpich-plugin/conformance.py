@@ -38,6 +38,8 @@ QUICK_DIRECTORIES = "pt2pt part mpi_t"
 QUICK_PATHS = ("shm", "netmod")
 QUICK_SECONDS = 20
 OBSERVED_DIRECTORIES = "threads pt2pt part mpi_t"
+# Asks for an event's data with NULL where MPICH 4.0.2, once it has events, wants an address.
+OBSERVED_LEFT_OUT = ("getindex",)
 XFAIL_LIMIT = 15
 SKIPPED = 77
 
@@ -49,6 +51,8 @@ def make_case(directory, folder, words, options):
     ranks = int(words[1])
     settings = [value for key, value in values if key == "env"]
     if ranks > options.ranks or any(key == "mpiexecarg" for key, _ in values):
+        return None
+    if options.observed and words[0] in OBSERVED_LEFT_OUT:
         return None
     if options.longest and int(known.get("timeLimit", 0)) > options.longest:
         return None
