@@ -268,8 +268,9 @@ std::vector<Goal> judge(const std::vector<EngineRow>& rows, const std::string& b
         1.5);
   }
   judge.limit(
-      "adaptive, lines of queue memory per exact match: at most 4", adaptive,
-      [](const EngineRow& row) { return is_exact(row); },
+      "adaptive, lines of queue memory per exact match (the first searches, which make an index, "
+      "apart): at most 4",
+      adaptive, [](const EngineRow& row) { return is_exact(row); },
       [](const EngineRow& row) { return row.lines; }, 4, " lines");
   judge.limit(
       "the same, with the lines of the matcher itself (no goal)", adaptive,
