@@ -182,11 +182,17 @@ bool run_one(const Configuration& configuration, int ranks, int idle, const Word
   } else {
     command.insert(command.end(), {"-bind-to", "core"});
   }
-  if (openmpi && idle > 0) command.push_back("--oversubscribe");
+  // Who yields would make room for the rank that has nothing to do.
+  const Words spinning{"--mca", "mpi_yield_when_idle", "0"};
+  if (openmpi && idle > 0) {
+    command.push_back("--oversubscribe");
+    command.insert(command.end(), spinning.begin(), spinning.end());
+  }
   command.insert(command.end(), program.begin(), program.end());
   if (idle > 0) {
     command.insert(command.end(), {":", "-n", std::to_string(idle)});
     command.insert(command.end(), configuration.arguments.begin(), configuration.arguments.end());
+    if (openmpi) command.insert(command.end(), spinning.begin(), spinning.end());
     command.insert(command.end(), {"/usr/bin/nice", "-n", "19"});
     command.insert(command.end(), program.begin(), program.end());
   }
