@@ -44,11 +44,9 @@ class BiasedLock {
     if (allow_barriers()) bias_.store(Bias::valid, std::memory_order_relaxed);
   }
 
-  // The first thread's way in, as long as no other has come; out again by leave_first().
+  // The way in of the thread that is_owners() has told so, as long as no other has come;
+  // out again by leave_first(). Once it has failed, it fails for good.
   [[gnu::always_inline]] bool enter_first() noexcept {
-    if (first_.load(std::memory_order_relaxed) != this_thread()) return false;
-    // Once it has gone, nobody writes here any more for nothing.
-    if (bias_.load(std::memory_order_relaxed) != Bias::valid) return false;
     inside_.store(true, std::memory_order_relaxed);
     // The compiler keeps the order; the second thread's barrier makes the processor's.
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -65,16 +63,13 @@ class BiasedLock {
   // release: pairs with the acquire in revoke().
   void leave_first() noexcept { inside_.store(false, std::memory_order_release); }
 
-  // May wait for the first thread to leave, once.
-  bool try_lock() noexcept {
-    if (!held_.try_lock()) return false;
+  // False if it was another's, and had to be waited for.
+  bool lock() noexcept {
+    const bool was_free = held_.try_lock();
+    if (!was_free) [[unlikely]]
+      wait();
     claim_or_revoke();
-    return true;
-  }
-
-  void lock() noexcept {
-    held_.lock();
-    claim_or_revoke();
+    return was_free;
   }
 
   void unlock() noexcept { held_.unlock(); }
@@ -94,6 +89,14 @@ class BiasedLock {
 
  private:
   enum class Bias : std::uint8_t { valid, ending, gone };
+
+  // Not with another exchange, which would take the line from the owner.
+  [[gnu::noinline]] void wait() noexcept {
+    Backoff backoff;
+    do {
+      while (held_.is_held()) backoff.wait();
+    } while (!held_.try_lock());
+  }
 
   // With held_ taken.
   void claim_or_revoke() noexcept {

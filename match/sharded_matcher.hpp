@@ -11,10 +11,10 @@ namespace tagline {
 
 // Calls with different keys do not meet (see match/shards.hpp for how wildcards do).
 //
-// Order. Exact receives that accept one message have its key, so they are in one shard
-// and in order there. A wildcard receive is posted with the gate closed and has a number
-// above all receives before it and below all behind it; a message that arrives while it
-// waits finds the gate closed, looks into its shard and among the wildcard receives, and
+// Order. Receives that have a shard and accept one message have that message's shard, and are
+// in order there. A wildcard receive that has none is posted with the gate closed and has a
+// number above all receives before it and below all behind it; a message that arrives while
+// it waits finds the gate closed, looks into its shard and among those wildcard receives, and
 // takes the lower number. Messages are numbered as they are queued, from one counter, so
 // a wildcard receive, probe or claim finds the oldest of all shards.
 //
@@ -35,18 +35,20 @@ class ShardedMatcher final : public tagline_matcher {
     isa_name = kernels.isa;
   }
 
-  tagline_status post_receive(Envelope envelope, void* receive, void** message,
-                              tagline_handle* handle) noexcept override {
+  // Flattened: what a thread alone does for most messages is here, without a call.
+  [[gnu::flatten]] tagline_status post_receive(Envelope envelope, void* receive, void** message,
+                                               tagline_handle* handle) noexcept override {
     Shard* const alone = parts_.enter_alone();
-    if (alone == nullptr) return post_among(envelope, receive, message, handle);
+    if (alone == nullptr) return post_first(envelope, receive, message, handle);
     const tagline_status status = alone->core->post_receive(envelope, receive, message, handle);
     alone->lock.leave_first();
     return status;
   }
 
-  tagline_status arrive(Envelope envelope, void* message, void** receive) noexcept override {
+  [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
+                                         void** receive) noexcept override {
     Shard* const alone = parts_.enter_alone();
-    if (alone == nullptr) return arrive_among(envelope, message, receive);
+    if (alone == nullptr) return arrive_first(envelope, message, receive);
     const tagline_status status = alone->core->arrive(envelope, message, receive);
     alone->lock.leave_first();
     return status;
@@ -54,7 +56,7 @@ class ShardedMatcher final : public tagline_matcher {
 
   tagline_status claim(Envelope envelope, void** message, Envelope* found) noexcept override {
     return parts_.visit(
-        envelope, is_exact(envelope),
+        envelope,
         [&](Shard& shard) {
           return shard.core ? shard.core->claim(envelope, message, found) : TAGLINE_NOT_FOUND;
         },
@@ -63,20 +65,20 @@ class ShardedMatcher final : public tagline_matcher {
 
   tagline_status append_receive(Envelope envelope, void* receive,
                                 tagline_handle* handle) noexcept override {
-    const bool exact = is_exact(envelope);
     const auto append = [&](Shard& shard) {
       if (!parts_.ready(shard)) return no_memory();
       parts_.number_receive(shard);
       return shard.core->append_receive(envelope, receive, handle);
     };
-    return parts_.visit(envelope, exact, append, [&] {
-      return exact ? append(parts_.shard_of(envelope)) : append_wild(envelope, receive, handle);
+    return parts_.visit(envelope, append, [&] {
+      return parts_.has_shard(envelope) ? append(parts_.shard_of(envelope))
+                                            : append_wild(envelope, receive, handle);
     });
   }
 
   tagline_status match_message(Envelope envelope, void** receive) noexcept override {
     return parts_.visit(
-        envelope, true,
+        envelope,
         [&](Shard& shard) {
           return shard.core ? shard.core->match_message(envelope, receive) : TAGLINE_NOT_FOUND;
         },
@@ -85,12 +87,12 @@ class ShardedMatcher final : public tagline_matcher {
 
   tagline_status append_message(Envelope envelope, void* message) noexcept override {
     const auto append = [&](Shard& shard) { return append_message(shard, envelope, message); };
-    return parts_.visit(envelope, true, append, [&] { return append(parts_.shard_of(envelope)); });
+    return parts_.visit(envelope, append, [&] { return append(parts_.shard_of(envelope)); });
   }
 
   tagline_status probe(Envelope envelope, void** message, Envelope* found) noexcept override {
     return parts_.visit(
-        envelope, is_exact(envelope),
+        envelope,
         [&](Shard& shard) {
           return shard.core ? shard.core->probe(envelope, message, found) : TAGLINE_NOT_FOUND;
         },
@@ -99,7 +101,7 @@ class ShardedMatcher final : public tagline_matcher {
 
   tagline_status inspect(Envelope envelope, tagline_visitor visit, void* user) override {
     return parts_.visit(
-        envelope, is_exact(envelope),
+        envelope,
         [&](Shard& shard) {
           return shard.core ? shard.core->inspect(envelope, visit, user) : TAGLINE_NOT_FOUND;
         },
@@ -112,12 +114,11 @@ class ShardedMatcher final : public tagline_matcher {
   }
 
   tagline_status cancel_receive(Envelope envelope, void* receive) noexcept override {
-    const bool exact = is_exact(envelope);
     const auto cancel = [&](Shard& shard) {
       return shard.core ? shard.core->cancel_receive(envelope, receive) : TAGLINE_NOT_FOUND;
     };
-    return parts_.visit(envelope, exact, cancel, [&] {
-      return exact ? cancel(parts_.shard_of(envelope))
+    return parts_.visit(envelope, cancel, [&] {
+      return parts_.has_shard(envelope) ? cancel(parts_.shard_of(envelope))
                    : parts_.wild().cancel_receive(envelope, receive);
     });
   }
@@ -192,37 +193,57 @@ class ShardedMatcher final : public tagline_matcher {
  private:
   // ---- Among other threads ---------------------------------------------------------
 
-  // Apart, so that a thread alone saves no registers for them.
-  [[gnu::noinline]] tagline_status post_among(Envelope envelope, void* receive, void** message,
-                                              tagline_handle* handle) noexcept {
-    const bool exact = is_exact(envelope);
-    const auto post = [&](Shard& shard) {
-      if (!parts_.ready(shard)) return no_memory();
-      parts_.number_receive(shard);
-      return shard.core->post_receive(envelope, receive, message, handle);
-    };
-    return parts_.visit(envelope, exact, post, [&] {
-      if (exact) return post(parts_.shard_of(envelope));
-      const tagline_status status = take_message(envelope, tell(envelope, message, nullptr));
-      return status == TAGLINE_MATCHED ? status : append_wild(envelope, receive, handle);
-    });
+  // Apart, so that each way saves registers for itself only: for the first thread that calls
+  // at a shard, and for all others.
+  [[gnu::noinline, gnu::flatten]] tagline_status post_first(Envelope envelope, void* receive,
+                                                            void** message,
+                                                            tagline_handle* handle) noexcept {
+    Shard* const shard = parts_.enter_first(envelope);
+    if (shard == nullptr) return post_among(envelope, receive, message, handle);
+    parts_.number_among(*shard);
+    const tagline_status status = shard->core->post_receive(envelope, receive, message, handle);
+    shard->lock.leave_first();
+    return status;
+  }
+  [[gnu::noinline, gnu::flatten]] tagline_status post_among(Envelope envelope, void* receive,
+                                                            void** message,
+                                                            tagline_handle* handle) noexcept {
+    return parts_.visit(
+        envelope, [&](Shard& shard) { return post(shard, envelope, receive, message, handle); },
+        [=, this] { return post_closed(envelope, receive, message, handle); });
   }
 
-  [[gnu::noinline]] tagline_status arrive_among(Envelope envelope, void* message,
-                                                void** receive) noexcept {
+  [[gnu::noinline, gnu::flatten]] tagline_status arrive_first(Envelope envelope, void* message,
+                                                              void** receive) noexcept {
+    Shard* const shard = parts_.enter_first(envelope);
+    if (shard == nullptr) return arrive_among(envelope, message, receive);
+    const tagline_status status = match_or_append(*shard, envelope, message, receive);
+    shard->lock.leave_first();
+    return status;
+  }
+  [[gnu::noinline, gnu::flatten]] tagline_status arrive_among(Envelope envelope, void* message,
+                                                              void** receive) noexcept {
     return parts_.visit(
-        envelope, true,
-        [&](Shard& shard) {
-          if (!parts_.ready(shard)) return no_memory();
-          if (parts_.is_one()) return shard.core->arrive(envelope, message, receive);
-          const tagline_status status = shard.core->match_message(envelope, receive);
-          return status == TAGLINE_MATCHED ? status : append_message(shard, envelope, message);
-        },
-        [&] {
-          Shard& shard = parts_.shard_of(envelope);
-          const tagline_status status = take_receive(shard, envelope, receive);
-          return status == TAGLINE_MATCHED ? status : append_message(shard, envelope, message);
-        });
+        envelope, [&](Shard& shard) { return arrive(shard, envelope, message, receive); },
+        [=, this] { return arrive_closed(envelope, message, receive); });
+  }
+
+  tagline_status arrive(Shard& shard, Envelope envelope, void* message, void** receive) noexcept {
+    if (!parts_.ready(shard)) return no_memory();
+    return parts_.is_one() ? shard.core->arrive(envelope, message, receive)
+                           : match_or_append(shard, envelope, message, receive);
+  }
+  tagline_status match_or_append(Shard& shard, Envelope envelope, void* message,
+                                 void** receive) noexcept {
+    const tagline_status status = shard.core->match_message(envelope, receive);
+    return status == TAGLINE_MATCHED ? status : append_message(shard, envelope, message);
+  }
+
+  tagline_status post(Shard& shard, Envelope envelope, void* receive, void** message,
+                      tagline_handle* handle) noexcept {
+    if (!parts_.ready(shard)) return no_memory();
+    parts_.number_receive(shard);
+    return shard.core->post_receive(envelope, receive, message, handle);
   }
 
   tagline_status append_message(Shard& shard, Envelope envelope, void* message) noexcept {
@@ -232,6 +253,22 @@ class ShardedMatcher final : public tagline_matcher {
   }
 
   // ---- With the gate closed ------------------------------------------------------
+
+  [[gnu::noinline]] tagline_status post_closed(Envelope envelope, void* receive, void** message,
+                                               tagline_handle* handle) noexcept {
+    if (parts_.has_shard(envelope)) {
+      return post(parts_.shard_of(envelope), envelope, receive, message, handle);
+    }
+    const tagline_status status = take_message(envelope, tell(envelope, message, nullptr));
+    return status == TAGLINE_MATCHED ? status : append_wild(envelope, receive, handle);
+  }
+
+  [[gnu::noinline]] tagline_status arrive_closed(Envelope envelope, void* message,
+                                                 void** receive) noexcept {
+    Shard& shard = parts_.shard_of(envelope);
+    const tagline_status status = take_receive(shard, envelope, receive);
+    return status == TAGLINE_MATCHED ? status : append_message(shard, envelope, message);
+  }
 
   tagline_status append_wild(Envelope envelope, void* receive, tagline_handle* handle) noexcept {
     parts_.wild().advance(TAGLINE_POSTED, parts_.number_wild());
@@ -266,7 +303,7 @@ class ShardedMatcher final : public tagline_matcher {
       from = &core;
       oldest = found;
     };
-    if (is_exact(envelope)) {
+    if (parts_.has_shard(envelope)) {
       Shard& shard = parts_.shard_of(envelope);
       if (shard.core) look(*shard.core);
     } else {

@@ -11,10 +11,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "match/biased_lock.hpp"
 #include "match/concurrent_parts.hpp"
 #include "match/locks.hpp"
 #include "match/matcher.hpp"
+#include "match/shard.hpp"
 
 namespace tagline {
 
@@ -43,24 +43,20 @@ namespace tagline {
 // becomes many when threads with keys of their own take turns at it all the time, more when
 // they still do, and one again when wildcards keep the gate shut. Until then a matcher
 // costs what a single lock costs, in time and in memory, and less as long as only one
-// thread has called.
+// thread has called. Of many shards each is as free of charge for the first thread that calls
+// there, until another one does or closes.
+//
+// If nearly all wildcards that shut the gate leave the source open and name a tag, as most
+// programs' do, shards are chosen by context and tag alone from then on: such a receive and
+// all that it may match are in one shard, and it shuts nothing. Likewise for a source with
+// any tag. When threads take turns at those shards, both parts choose again.
 template <class Queue>
-class Shards {
+class Shards : GateWord {
  public:
   using Core = QueueMatcher<Queue>;
   using Envelope = tagline_envelope;
 
-  struct alignas(kCacheLine) Shard {
-    BiasedLock lock;
-    std::uint32_t handovers = 0;    // from one thread and key to others, see is_crowded()
-    std::uint64_t key = 0;          // of the last call
-    std::uintptr_t thread = 0;      // likewise
-    std::uint64_t numbers_end = 0;  // of the block that its next receive is numbered from
-    std::unique_ptr<Core> core;     // nullptr: nothing has come here yet
-    std::chrono::steady_clock::time_point since{};  // handovers are counted
-  };
-
-  static_assert(sizeof(Shard) == kCacheLine, "who has the lock has all the rest");
+  using Shard = tagline::Shard<Core>;
 
   static constexpr std::size_t kMostShards = 1024;
 
@@ -80,85 +76,82 @@ class Shards {
         floor_(options.first_handle == 0 ? 1 : options.first_handle),
         next_number_(floor_.load(std::memory_order_relaxed)),
         fixed_(fixed_shards != 0) {
-    arrays_.push_back(std::make_unique<Shard[]>(std::max<std::size_t>(1, fixed_shards)));
-    first_shard_ = arrays_.back().get();
-    shards_.store(first_shard_, std::memory_order_relaxed);
-    capacity_ = std::max<std::size_t>(1, fixed_shards);
     if (fixed_shards > 1) {
+      arrays_.push_back(make_shards(fixed_shards));
+      capacity_ = fixed_shards;
+      shards_.store(arrays_.back().get(), std::memory_order_relaxed);
       wild_ = make_core();
       gate_.store(fixed_shards - 1, std::memory_order_relaxed);
     } else {
-      arrays_.back()[0].core = make_core();
-      arrays_.back()[0].lock.allow_bias();
+      first_.core = make_core();
+      first_.lock.allow_bias();
     }
   }
 
-  // The only thread that has called so far has the one shard to itself, whatever the
-  // gate says: nobody but that thread closes it before its lock is free. To be left by
-  // shard->lock.leave_first(). nullptr: visit().
+  // The one shard, for the only thread that has called so far; nullptr: visit().
   [[gnu::always_inline]] Shard* enter_alone() noexcept {
-    // relaxed: a hint, for the lock to confirm. The line of the lock goes from thread to
-    // thread; this one all may read.
-    if (alone_.load(std::memory_order_relaxed) != this_thread()) return nullptr;
-    if (first_shard_->lock.enter_first()) [[likely]]
-      return first_shard_;
-    alone_.store(0, std::memory_order_relaxed);
-    return nullptr;
+    return first_.enter_first() ? &first_ : nullptr;
+  }
+
+  // The shard of the envelope, for the only thread that has called there so far; to be left
+  // by lock.leave_first(). nullptr: visit().
+  [[gnu::always_inline]] Shard* enter_first(Envelope envelope) noexcept {
+    // acquire, both: see visit(). Whoever closes ends the bias before it touches the shard,
+    // so this gate does.
+    const std::uint64_t gate = gate_.load(std::memory_order_acquire);
+    if ((gate & kShut) != 0 || (gate & kMask) == 0 || !has_one_shard(envelope, gate)) {
+      return nullptr;
+    }
+    Shard& shard = shards_.load(std::memory_order_acquire)[hash(envelope, gate) & gate & kMask];
+    return shard.enter_first() ? &shard : nullptr;
   }
 
   // open(shard) with the shard of the envelope to itself, or closed() with all of them.
   // Without wildcards the first is tried; with them only one shard serves.
+  //
+  // Inlined, as is open(), so that nothing of the call goes through memory; closed() should
+  // hold values, not references, for that.
   template <class Open, class Closed>
-  tagline_status visit(Envelope envelope, bool exact, Open open, Closed closed) {
-    const std::uint64_t key = key_bits(envelope.source, envelope.tag);
+  [[gnu::always_inline]] tagline_status visit(Envelope envelope, Open open, Closed closed) {
     while (true) {
       // acquire: pairs with the release in reopen(), the shards are as the last closed call
       // left them, and there are as many as the gate says.
       const std::uint64_t gate = gate_.load(std::memory_order_acquire);
-      if ((gate & kShut) != 0 || ((gate & kMask) != 0 && !exact)) [[unlikely]] {
+      if ((gate & kShut) != 0 || !has_one_shard(envelope, gate)) [[unlikely]] {
         tagline_status status;
-        if (with_all(exact, [&] { status = closed(); })) return status;
+        if (with_all(envelope, closed, status)) return status;
         continue;
       }
       // acquire: pairs with the release in redistribute(). The array may be a later one than
       // the gate tells of, its locks are there all the same.
       Shard* const shards = shards_.load(std::memory_order_acquire);
-      Shard& shard = (gate & kMask) == 0 ? shards[0] : shards[hash(envelope) & gate & kMask];
-      std::uint32_t weight = kHandover;
-      if (!shard.lock.try_lock()) [[unlikely]] {
-        weight = kWait;
-        shard.lock.lock();
-      }
-      // seq_cst: see above. It comes after the lock.
-      if (gate_.load(std::memory_order_seq_cst) != gate) [[unlikely]] {
-        shard.lock.unlock();
+      const std::uint64_t mask = gate & kMask;
+      Shard& shard = mask == 0 ? shards[0] : shards[hash(envelope, gate) & mask];
+      const Entry entry = lock(shard, envelope, gate);
+      if (entry == Entry::too_late) [[unlikely]]
         continue;
-      }
-      const std::uintptr_t thread = this_thread();
-      if (shard.lock.is_owners()) [[unlikely]]
-        alone_.store(thread, std::memory_order_relaxed);
-      const bool crowded = shard.thread != thread && shard.key != key && is_crowded(shard, weight);
-      shard.thread = thread;
-      shard.key = key;
       const tagline_status status = open(shard);
       shard.lock.unlock();
-      if (crowded) [[unlikely]]
+      if (entry == Entry::crowded) [[unlikely]]
         grow(gate);
       return status;
     }
   }
 
-  // use() with all shards at once. False, and nothing was done: there is only one shard now,
-  // which has the wildcards as well; or the gate has opened meanwhile for an exact key. Were
-  // such a call to shut it again, the next one would find it shut, and so on.
+  // status = use() with all shards at once. False, and nothing was done: there is only one
+  // shard now, which has the wildcards as well; or the gate has opened meanwhile for a call
+  // that one shard serves. Were such a call to shut it again, the next one would find it shut,
+  // and so on.
   template <class Use>
-  bool with_all(bool exact, Use use) {
+  [[gnu::noinline]] bool with_all(Envelope envelope, Use use, tagline_status& status) {
     LockGuard guard(gate_lock_);
     // relaxed: changes with the gate lock held.
-    const bool shut = (gate_.load(std::memory_order_relaxed) & kShut) != 0;
-    if (is_one() || (exact && !shut)) return false;
+    const std::uint64_t gate = gate_.load(std::memory_order_relaxed);
+    const bool shut = (gate & kShut) != 0;
+    if (is_one() || (!shut && has_one_shard(envelope, gate))) return false;
+    if (!shut) note_wildcard(envelope);
     close();
-    use();
+    status = use();
     reopen();
     return true;
   }
@@ -176,7 +169,14 @@ class Shards {
 
   Core& wild() noexcept { return *wild_; }
 
-  Shard& shard_of(Envelope envelope) noexcept { return shards()[hash(envelope) & mask()]; }
+  // Whether all that an envelope may match is in one shard, and which.
+  bool has_shard(Envelope envelope) const noexcept {
+    return has_one_shard(envelope, gate_.load(std::memory_order_relaxed));
+  }
+  Shard& shard_of(Envelope envelope) noexcept {
+    const std::uint64_t gate = gate_.load(std::memory_order_relaxed);
+    return shards()[hash(envelope, gate) & gate & kMask];
+  }
 
   template <class Use>
   void for_each_core(Use use) {
@@ -270,7 +270,10 @@ class Shards {
   // numbered from blocks, so that shards do not fight for a counter; a wildcard receive
   // makes the rest of every block void. One shard counts by itself.
   void number_receive(Shard& shard) noexcept {
-    if (mask() == 0) return;
+    if (mask() != 0) number_among(shard);
+  }
+  // The same if there are several.
+  void number_among(Shard& shard) noexcept {
     const std::uint64_t next = shard.core->next_sequence(TAGLINE_POSTED);
     // relaxed: set with the gate closed, and the gate's acquire came since.
     if (!older(next, shard.numbers_end) || older(next, floor_.load(std::memory_order_relaxed)))
@@ -293,11 +296,6 @@ class Shards {
   bool is_one() const noexcept { return mask() == 0; }
 
  private:
-  // The gate: shards - 1, a count of changes of that, and whether it is shut. A call that
-  // was late for a change never takes the gate for what it was.
-  static constexpr std::uint64_t kMask = 0xffff;
-  static constexpr std::uint64_t kChange = kMask + 1;
-  static constexpr std::uint64_t kShut = std::uint64_t{1} << 63;
   static constexpr std::size_t kFirstShards = 64;
   static constexpr std::uint64_t kBlock = 1024;
   static constexpr std::uint32_t kHandover = 1;
@@ -306,6 +304,7 @@ class Shards {
   static constexpr std::chrono::microseconds kTooSoon{2};  // between two handovers
   static constexpr std::uint32_t kMostPatience = 1u << 20;
   static constexpr std::size_t kMostMoved = 1u << 16;        // entries
+  static constexpr std::size_t kMostArrays = 16;
   static constexpr unsigned kClosings = 256;                 // looked at together
   static constexpr std::chrono::microseconds kTooOften{10};    // between two closings
   static constexpr unsigned kTooLong = 4096;                 // calls in one closing
@@ -314,12 +313,32 @@ class Shards {
   // Stable as long as a shard's lock or the gate lock is held.
   std::size_t mask() const noexcept { return gate_.load(std::memory_order_relaxed) & kMask; }
 
-  // Constants that spread each part on its own: ranks and tags count up, often together.
-  static std::uint64_t hash(Envelope envelope) noexcept {
-    const std::uint64_t mixed = (envelope.context_id + 1) * 0xd6e8feb86659fd93u +
-                                static_cast<std::uint32_t>(envelope.source) * 0x9e3779b97f4a7c15u +
-                                static_cast<std::uint32_t>(envelope.tag) * 0xc2b2ae3d27d4eb4fu;
-    return mixed >> 40;
+  // How a call has got a shard's lock: not at all, for the gate is not as it was any more;
+  // or after others, so often that there should be more shards.
+  enum class Entry : std::uint8_t { usual, crowded, too_late };
+
+  [[gnu::always_inline]] Entry lock(Shard& shard, Envelope envelope, std::uint64_t gate) noexcept {
+    const bool was_free = shard.lock.lock();
+    // seq_cst: see above. It comes after the lock.
+    if (gate_.load(std::memory_order_seq_cst) != gate) [[unlikely]] {
+      shard.lock.unlock();
+      return Entry::too_late;
+    }
+    if (shard.lock.is_owners() && shard.core != nullptr) [[unlikely]]
+      shard.remember_first();
+    return hands_over(shard, envelope) && is_crowded(shard, was_free ? kHandover : kWait)
+               ? Entry::crowded
+               : Entry::usual;
+  }
+
+  // Whether another thread comes with another key than the last one.
+  static bool hands_over(Shard& shard, Envelope envelope) noexcept {
+    const std::uintptr_t thread = this_thread();
+    const std::uint64_t key = key_bits(envelope.source, envelope.tag);
+    const bool other = shard.thread != thread && shard.key != key;
+    shard.thread = thread;
+    shard.key = key;
+    return other;
   }
 
   // Whether threads with keys of their own take turns at a shard so fast that they pay for
@@ -336,6 +355,12 @@ class Shards {
     shard.since = now;
     shard.handovers = 0;
     return too_soon;
+  }
+
+  static std::unique_ptr<Shard[]> make_shards(std::size_t count) {
+    auto shards = std::make_unique<Shard[]>(count);
+    for (std::size_t i = 0; i < count; ++i) shards[i].lock.allow_bias();
+    return shards;
   }
 
   // Throws std::bad_alloc.
@@ -375,6 +400,12 @@ class Shards {
     ++closings_;
   }
 
+  // Of a call that closes: which choice of shards would have spared that.
+  void note_wildcard(Envelope envelope) noexcept {
+    if (envelope.source == kAnySource && envelope.tag != kAnyTag) ++for_tag_;
+    if (envelope.source != kAnySource && envelope.tag == kAnyTag) ++for_source_;
+  }
+
   void reopen() noexcept {
     if (wild_ != nullptr && (closings_ >= kClosings || calls_ >= kTooLong)) [[unlikely]] {
       reconsider();
@@ -384,16 +415,22 @@ class Shards {
     gate_.store(gate_.load(std::memory_order_relaxed) & ~kShut, std::memory_order_release);
   }
 
-  // If the gate is shut most of the time, shards are of no use.
+  // If the gate is shut most of the time, shards are of no use; unless nearly all wildcards
+  // leave the same part of the key open, and shards can be chosen by the other one.
   [[gnu::noinline, gnu::cold]] void reconsider() noexcept {
     const auto now = std::chrono::steady_clock::now();
     const bool too_often = closings_ >= kClosings && now - since_ < kClosings * kTooOften;
-    if ((too_often || calls_ >= kTooLong) && !fixed_) {
-      patience_.store(std::min(kMostPatience, 8 * patience_.load(std::memory_order_relaxed)),
-                      std::memory_order_relaxed);
-      redistribute(1);
+    if (too_often || calls_ >= kTooLong) {
+      const unsigned most = closings_ - closings_ / 8;
+      const bool is_chosen =
+          choice() == 0 && ((for_tag_ >= most && redistribute(mask() + 1, kByTag)) ||
+                            (for_source_ >= most && redistribute(mask() + 1, kBySource)));
+      if (!is_chosen && !fixed_) {
+        lose_patience();
+        redistribute(1, 0);
+      }
     }
-    closings_ = 0;
+    closings_ = for_tag_ = for_source_ = 0;
     calls_ = 0;
     since_ = now;
   }
@@ -405,28 +442,44 @@ class Shards {
     if (gate_.load(std::memory_order_relaxed) != gate) return;
     close();
     const std::size_t count = mask() + 1;
-    const std::size_t wanted = count == 1 ? kFirstShards : 4 * count;
-    // Calls that wait for each other all the same, or wildcards that wait: not soon again.
-    if (wanted > kMostShards || !redistribute(wanted)) {
-      patience_.store(std::min(kMostPatience, 8 * patience_.load(std::memory_order_relaxed)),
-                      std::memory_order_relaxed);
+    if (choice() != 0) {
+      // Keys that differ in the part that does not count. Should wildcards come, all over again.
+      lose_patience();
+      redistribute(count, 0);
+    } else {
+      const std::size_t wanted = count == 1 ? kFirstShards : 4 * count;
+      // Calls that wait for each other all the same, or wildcards that wait: not soon again.
+      if (wanted > kMostShards || !redistribute(wanted, 0)) lose_patience();
     }
     reopen();
   }
 
-  // Moves every entry to where it belongs among so many shards. False: all is as before,
-  // for lack of memory, or because that would take long or be of no use.
-  bool redistribute(std::size_t count) noexcept try {
+  void lose_patience() noexcept {
+    patience_.store(std::min(kMostPatience, 8 * patience_.load(std::memory_order_relaxed)),
+                    std::memory_order_relaxed);
+  }
+
+  // kByTag, kBySource or 0.
+  std::uint64_t choice() const noexcept {
+    return gate_.load(std::memory_order_relaxed) & (kByTag | kBySource);
+  }
+
+  // Moves every entry to where it belongs among so many shards, chosen by both parts of a key
+  // (0) or by one. False: all is as before, for lack of memory, or because that would take long
+  // or be of no use.
+  bool redistribute(std::size_t count, std::uint64_t by) noexcept try {
     std::uint64_t length = 0;
     for_each_core([&](Core& core) {
       length += core.length(TAGLINE_POSTED) + core.length(TAGLINE_UNEXPECTED);
     });
     if (length > kMostMoved) return false;
     const std::vector<Item> all = items();
-    const bool waiting = std::any_of(all.begin(), all.end(), [](const Item& item) {
-      return key_any_source(item.entry.key) || key_any_tag(item.entry.key);
+    const std::uint64_t changes = (gate_.load(std::memory_order_relaxed) & ~kShut) / kChange + 1;
+    const std::uint64_t gate = kShut | changes * kChange | by | (count - 1);
+    const bool have_shards = std::all_of(all.begin(), all.end(), [&](const Item& item) {
+      return has_one_shard(key_envelope(item.context_id, item.entry.key), gate);
     });
-    if (waiting && count > 1) return false;
+    if (!have_shards) return false;
 
     // Numbers go on where they are.
     for_each_core([&](Core& core) {
@@ -435,7 +488,7 @@ class Shards {
     });
     std::vector<std::unique_ptr<Core>> cores(count);
     for (const Item& item : all) {
-      auto& core = cores[hash(key_envelope(item.context_id, item.entry.key)) & (count - 1)];
+      auto& core = cores[hash(key_envelope(item.context_id, item.entry.key), gate) & (count - 1)];
       if (core == nullptr) {
         core = item.side == TAGLINE_POSTED ? make_core(item.entry.sequence) : make_core();
       }
@@ -443,9 +496,11 @@ class Shards {
     }
     std::unique_ptr<Core> wild = count > 1 ? make_core() : nullptr;
     if (count == 1 && cores[0] == nullptr) cores[0] = make_core();
+    // New ones for fewer as well, to be biased anew.
     std::unique_ptr<Shard[]> array;
-    if (count > capacity_) {
-      array = std::make_unique<Shard[]>(count);
+    const std::size_t capacity = std::max(count, capacity_);
+    if (count > capacity_ || (count > 1 && arrays_.size() < kMostArrays)) {
+      array = make_shards(capacity);
       arrays_.reserve(arrays_.size() + 1);
     }
 
@@ -457,7 +512,7 @@ class Shards {
     if (array != nullptr) {
       // The old ones stay: a call that is late may still take the lock of one.
       arrays_.push_back(std::move(array));
-      capacity_ = count;
+      capacity_ = capacity;
       // release: pairs with the acquire in visit().
       shards_.store(arrays_.back().get(), std::memory_order_release);
     }
@@ -470,8 +525,7 @@ class Shards {
       shard.core->advance(TAGLINE_UNEXPECTED, next_stamp_.load(std::memory_order_relaxed));
       shard.numbers_end = shard.core->next_sequence(TAGLINE_POSTED);
     }
-    const std::uint64_t changes = (gate_.load(std::memory_order_relaxed) & ~kShut) / kChange + 1;
-    gate_.store(kShut | changes * kChange | (count - 1), std::memory_order_relaxed);
+    gate_.store(gate, std::memory_order_relaxed);
     return true;
   } catch (const std::bad_alloc&) {
     return false;
@@ -496,20 +550,22 @@ class Shards {
   // Read by every call, written by those that close.
   alignas(kCacheLine) std::atomic<std::uint64_t> gate_{0};  // see kMask, kChange, kShut
   std::atomic<std::uint32_t> patience_{kPatience};
-  std::atomic<Shard*> shards_{nullptr};
+  std::atomic<Shard*> shards_{&first_};
   std::atomic<std::uint64_t> floor_;  // no receive to come has a lower number
-  Shard* first_shard_;                // of the first array
-  std::atomic<std::uintptr_t> alone_{0};  // the thread that its lock may still be biased to
 
   alignas(kCacheLine) std::atomic<std::uint64_t> next_number_;
   alignas(kCacheLine) std::atomic<std::uint64_t> next_stamp_{1};
+
+  Shard first_;  // as long as there is only one
 
   alignas(kCacheLine) SpinLock gate_lock_;
   // Behind the gate lock.
   std::unique_ptr<Core> wild_;
   std::vector<std::unique_ptr<Shard[]>> arrays_;
-  std::size_t capacity_ = 1;  // shards of the last array
+  std::size_t capacity_ = 1;  // shards of the last array, or the first one
   unsigned closings_ = 0;     // since
+  unsigned for_tag_ = 0;      // of these, for any source and one tag
+  unsigned for_source_ = 0;   // for any tag of one source
   unsigned calls_ = 0;        // in the closing now
   std::chrono::steady_clock::time_point since_{};
   tagline_statistics past_{};  // of cores that are gone

@@ -460,7 +460,7 @@ TAGLINE_API const char* tagline_queue_name(unsigned index);
 /**
  * Ways to serve several threads, by index from 0, the default first; NULL behind the last.
  *
- * "sharded"  calls with different keys do not meet; a receive with a wildcard brings them
+ * "sharded"  calls with different keys do not meet; a receive with a wildcard may bring them
  *            together as long as it waits. "sharded@64": that many shards; without the
  *            number one at first, and more when calls wait for each other.
  * "tail"     tail queues: a post and an arrival search at the same time. "tail@mcs": with

@@ -66,4 +66,10 @@ check wrong sharded BROKEN "$mixed" 'OPERATIONS_2=arrive(0);arrive(2)' \
   'OPERATIONS_3=post(1);post(2)'
 check wrong sharded BROKEN_ORDER "$later" 'OPERATIONS_2=arrive(0);arrive(1)' \
   'OPERATIONS_3=post(2);arrive(2)'
+# Shards that are chosen by less of the key from some moment on.
+longer='OPERATIONS_1=post(0);post(1);arrive(2)'
+check right sharded CHANGE "$longer" 'OPERATIONS_2=arrive(0);arrive(1);post(2)' OPERATIONS_3=skip
+check right sharded CHANGE "$longer" 'OPERATIONS_2=post(2);arrive(1);arrive(0)' OPERATIONS_3=skip
+check wrong sharded CHANGE BROKEN_CHANGE "$longer" 'OPERATIONS_2=arrive(0);arrive(1);post(2)' \
+  OPERATIONS_3=skip
 exit "$failed"

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // match/shards.hpp and match/sharded_matcher.hpp: two shards, key k in shard k; the gate;
 // wildcard receives behind the gate lock; numbers of receives from blocks, of messages
-// from one counter. BROKEN looks at the gate only before it takes a shard's lock.
-// BROKEN_ORDER leaves shards their block of numbers when a wildcard receive is posted.
+// from one counter. CHANGE once lets all keys, and with them the wildcard, have shard 0, as
+// if they had one tag and shards were chosen by that from now on.
+//
+// BROKEN looks at the gate only before it takes a shard's lock. BROKEN_ORDER leaves shards
+// their block of numbers when a wildcard receive is posted. BROKEN_CHANGE sees only whether
+// the gate is shut, not whether shards are chosen as before.
 #define RECEIVES 3
 #define MESSAGES 3
 #define NONE 9
 #include "rules.pml"
 
-bit gate_lock, shut;
+bit gate_lock, shut, by_tag;
 bit shard_lock[2];
 List posted[2], unexpected[2], wild;
 byte block[2];            // receives of a shard are numbered from it
@@ -19,18 +23,34 @@ byte next_block, floor, next_stamp;
 inline lock(l) { atomic { !l -> l = 1 } }
 inline unlock(l) { l = 0 }
 
+#define shard_of(key) (by_tag || key == WILD -> 0 : key)
+#define has_one_shard(key) (by_tag || key != WILD)
+
+// place: of the first that the receive or the message meets, in one step of its own.
+inline find_message(list, r) {
+  place = 0;
+  do
+  :: place == list.length -> place = NONE; break
+  :: place < list.length && accepts(r, list.item[place]) -> break
+  :: else -> place++
+  od
+}
+inline find_receive(list, m) {
+  place = 0;
+  do
+  :: place == list.length -> place = NONE; break
+  :: place < list.length && accepts(list.item[place], m) -> break
+  :: else -> place++
+  od
+}
+
 // The shard s to itself, or all of them. Searching is one step, what follows another:
 // if two were inside, the checks would see it.
-inline post_exact(r, s) {
-  found = NONE;
-  d_step {
-    if
-    :: unexpected[s].length > 0 -> found = unexpected[s].item[0]
-    :: else -> skip
-    fi
-  }
+inline post_in(r, s) {
+  d_step { find_message(unexpected[s], r) }
   if
-  :: found != NONE -> d_step { remove(unexpected[s], 0); match(r, found) }
+  :: place != NONE ->
+     d_step { found = unexpected[s].item[place]; remove(unexpected[s], place); match(r, found) }
   :: else ->
      if
      :: block[s] < floor -> d_step { block[s] = next_block; next_block++ }
@@ -41,15 +61,10 @@ inline post_exact(r, s) {
 }
 
 inline arrive_open(m, s) {
-  found = NONE;
-  d_step {
-    if
-    :: posted[s].length > 0 -> found = posted[s].item[0]
-    :: else -> skip
-    fi
-  }
+  d_step { find_receive(posted[s], m) }
   if
-  :: found != NONE -> d_step { remove(posted[s], 0); match(found, m) }
+  :: place != NONE ->
+     d_step { found = posted[s].item[place]; remove(posted[s], place); match(found, m) }
   :: else ->
      d_step { stamp[m] = next_stamp; next_stamp++ }
      d_step { append(unexpected[s], m); add(waiting_messages, m) }
@@ -101,16 +116,18 @@ inline post_wild(r) {
 inline arrive_closed(m, s) {
   d_step {
     from = NONE;
+    find_receive(posted[s], m);
     if
-    :: posted[s].length > 0 && (wild.length == 0 ||
-         number[posted[s].item[0]] < number[wild.item[0]]) -> from = s
-    :: wild.length > 0 && (posted[s].length == 0 ||
-         number[wild.item[0]] < number[posted[s].item[0]]) -> from = WILD
+    :: place != NONE && (wild.length == 0 ||
+         number[posted[s].item[place]] < number[wild.item[0]]) -> from = s
+    :: wild.length > 0 && (place == NONE ||
+         number[wild.item[0]] < number[posted[s].item[place]]) -> from = WILD
     :: else -> skip
     fi
   }
   if
-  :: from == s -> d_step { found = posted[s].item[0]; remove(posted[s], 0); match(found, m) }
+  :: from == s ->
+     d_step { found = posted[s].item[place]; remove(posted[s], place); match(found, m) }
   :: from == WILD -> d_step { found = wild.item[0]; remove(wild, 0); match(found, m) }
   :: else ->
      d_step { stamp[m] = next_stamp; next_stamp++ }
@@ -119,14 +136,18 @@ inline arrive_closed(m, s) {
 }
 
 // What Shards::visit() does around a call: the lock of the shard, the gate, the call.
-inline enter(s) {
+inline enter(key) {
   do
-  :: shut -> open = 0; break
-  :: !shut ->
+  :: atomic { (shut || !has_one_shard(key)) -> open = 0; break }
+  :: atomic { (!shut && has_one_shard(key)) -> s = shard_of(key); before = by_tag };
      lock(shard_lock[s]);
 #ifndef BROKEN
      if
+#ifndef BROKEN_CHANGE
+     :: (shut || by_tag != before) -> unlock(shard_lock[s])
+#else
      :: shut -> unlock(shard_lock[s])
+#endif
      :: else -> open = 1; break
      fi
 #else
@@ -137,14 +158,16 @@ inline enter(s) {
 
 inline post(r) {
   begin_post(r);
+  enter(receive_key[r]);
   if
-  :: receive_key[r] == WILD -> close(); post_wild(r); reopen()
+  :: open -> post_in(r, s); unlock(shard_lock[s])
   :: else ->
-     enter(receive_key[r]);
+     close();
      if
-     :: open -> post_exact(r, receive_key[r]); unlock(shard_lock[receive_key[r]])
-     :: else -> close(); post_exact(r, receive_key[r]); reopen()
-     fi
+     :: has_one_shard(receive_key[r]) -> s = shard_of(receive_key[r]); post_in(r, s)
+     :: else -> post_wild(r)
+     fi;
+     reopen()
   fi;
   end_post(r)
 }
@@ -153,15 +176,59 @@ inline arrive(m) {
   begin_arrival(m);
   enter(message_key[m]);
   if
-  :: open -> arrive_open(m, message_key[m]); unlock(shard_lock[message_key[m]])
-  :: else -> close(); arrive_closed(m, message_key[m]); reopen()
+  :: open -> arrive_open(m, s); unlock(shard_lock[s])
+  :: else -> close(); s = shard_of(message_key[m]); arrive_closed(m, s); reopen()
   fi;
   end_arrival(m)
 }
 
-proctype First() { byte found, from; bit open; OPERATIONS_1; ended++ }
-proctype Second() { byte found, from; bit open; OPERATIONS_2; ended++ }
-proctype Third() { byte found, from; bit open; OPERATIONS_3; ended++ }
+// Shards::redistribute(): what waits goes to where it belongs from now on, oldest first.
+inline take_oldest(list, age, other, other_age, to) {
+  if
+  :: other.length == 0 || (list.length > 0 && age <= other_age) ->
+     append(to, list.item[0]); remove(list, 0)
+  :: else -> append(to, other.item[0]); remove(other, 0)
+  fi
+}
+#ifdef CHANGE
+active proctype Changer() {
+  List all;
+  close();
+  d_step {
+    do
+    :: posted[1].length + wild.length > 0 ->
+       take_oldest(posted[1], number[posted[1].item[0]], wild, number[wild.item[0]], all)
+    :: else -> break
+    od;
+    do
+    :: posted[0].length + all.length > 0 ->
+       take_oldest(posted[0], number[posted[0].item[0]], all, number[all.item[0]], posted[1])
+    :: else -> break
+    od;
+    do
+    :: posted[1].length > 0 -> append(posted[0], posted[1].item[0]); remove(posted[1], 0)
+    :: else -> break
+    od;
+    do
+    :: unexpected[0].length + unexpected[1].length > 0 ->
+       take_oldest(unexpected[0], stamp[unexpected[0].item[0]], unexpected[1],
+                   stamp[unexpected[1].item[0]], all)
+    :: else -> break
+    od;
+    do
+    :: all.length > 0 -> append(unexpected[0], all.item[0]); remove(all, 0)
+    :: else -> break
+    od;
+    block[0] = next_block; next_block++;
+    by_tag = 1
+  }
+  reopen()
+}
+#endif
+
+proctype First() { byte found, from, place, s; bit open, before; OPERATIONS_1; ended++ }
+proctype Second() { byte found, from, place, s; bit open, before; OPERATIONS_2; ended++ }
+proctype Third() { byte found, from, place, s; bit open, before; OPERATIONS_3; ended++ }
 
 init {
   atomic {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "match/biased_lock.hpp"
+#include "match/shard.hpp"
 #include "tests/support/effort.hpp"
 
 namespace tagline::test {
@@ -63,67 +63,73 @@ INSTANTIATE_TEST_SUITE_P(
     Every, Locks, testing::Values(LockKind::spin, LockKind::mcs, LockKind::ticket, LockKind::mutex),
     [](const auto& kind) { return std::string(kLockNames[static_cast<int>(kind.param)]); });
 
+using LockOfShard = Shard<int>;
+
 // The first thread's way in where it is open, the lock otherwise.
 template <class Use>
-void with(BiasedLock& lock, Use use) {
-  if (lock.enter_first()) {
+void with(LockOfShard& shard, Use use) {
+  if (shard.enter_first()) {
     use();
-    lock.leave_first();
-  } else {
-    lock.lock();
-    use();
-    lock.unlock();
+    shard.lock.leave_first();
+    return;
   }
+  shard.lock.lock();
+  if (shard.lock.is_owners()) shard.remember_first();
+  use();
+  shard.lock.unlock();
+}
+void take_once(LockOfShard& shard) {
+  with(shard, [] {});
 }
 
 TEST(BiasedLock, IsTheFirstThreadsUntilAnotherComes) {
   if (!allow_barriers()) GTEST_SKIP() << "no membarrier(2) here";
-  BiasedLock lock;
-  lock.allow_bias();
-  EXPECT_FALSE(lock.enter_first()) << "nobody has taken it";
-  lock.lock();
-  lock.unlock();
-  ASSERT_TRUE(lock.enter_first());
-  lock.leave_first();
-  lock.wait_until_free();
-  ASSERT_TRUE(lock.enter_first()) << "its own looks leave it as it is";
-  lock.leave_first();
+  LockOfShard shard;
+  shard.lock.allow_bias();
+  EXPECT_FALSE(shard.enter_first()) << "nobody has taken it";
+  take_once(shard);
+  ASSERT_TRUE(shard.enter_first());
+  shard.lock.leave_first();
+  shard.lock.wait_until_free();
+  ASSERT_TRUE(shard.enter_first()) << "its own looks leave it as it is";
+  shard.lock.leave_first();
   std::thread([&] {
-    EXPECT_FALSE(lock.enter_first());
-    lock.lock();
-    lock.unlock();
+    EXPECT_FALSE(shard.enter_first());
+    take_once(shard);
+    EXPECT_FALSE(shard.enter_first());
   }).join();
-  EXPECT_FALSE(lock.enter_first());
-  lock.lock();
-  lock.unlock();
-  EXPECT_FALSE(lock.enter_first()) << "for good";
+  EXPECT_FALSE(shard.enter_first());
+  take_once(shard);
+  EXPECT_FALSE(shard.enter_first()) << "for good";
 }
 
 TEST(BiasedLock, IsASpinLockWithoutABias) {
-  BiasedLock lock;
-  ASSERT_TRUE(lock.try_lock());
-  EXPECT_FALSE(lock.enter_first());
-  EXPECT_FALSE(lock.try_lock());
-  lock.unlock();
-  EXPECT_FALSE(lock.enter_first());
+  LockOfShard shard;
+  take_once(shard);
+  EXPECT_FALSE(shard.enter_first());
+  EXPECT_TRUE(shard.lock.lock()) << "it was free";
+  shard.lock.unlock();
 }
 
 TEST(BiasedLock, OthersWaitForTheFirstThreadToLeave) {
   if (!allow_barriers()) GTEST_SKIP() << "no membarrier(2) here";
   for (const bool closes : {false, true}) {
-    BiasedLock lock;
-    lock.allow_bias();
-    lock.lock();
-    lock.unlock();
-    ASSERT_TRUE(lock.enter_first());
+    LockOfShard shard;
+    shard.lock.allow_bias();
+    take_once(shard);
+    ASSERT_TRUE(shard.enter_first());
     std::atomic<bool> is_in{false};
     std::thread other([&] {
-      closes ? lock.wait_until_free() : lock.lock();
+      if (closes) {
+        shard.lock.wait_until_free();
+      } else {
+        shard.lock.lock();
+      }
       is_in.store(true);
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_FALSE(is_in.load());
-    lock.leave_first();
+    shard.lock.leave_first();
     other.join();
     EXPECT_TRUE(is_in.load());
   }
@@ -133,15 +139,15 @@ TEST(BiasedLock, OthersWaitForTheFirstThreadToLeave) {
 TEST(BiasedLock, ExcludesWhenTheSecondAndTheThirdThreadCome) {
   const int locks = effort(300);
   for (int i = 0; i < locks; ++i) {
-    BiasedLock lock;
-    lock.allow_bias();
+    LockOfShard shard;
+    shard.lock.allow_bias();
     int plain = 0;  // not atomic: the lock is what protects it
     constexpr int kRounds = 200;
     std::atomic<bool> first_was_in{false};
     const auto count = [&] { ++plain; };
     std::thread first([&] {
       for (int round = 0; round < kRounds; ++round) {
-        with(lock, count);
+        with(shard, count);
         first_was_in.store(true, std::memory_order_relaxed);
       }
     });
@@ -149,7 +155,7 @@ TEST(BiasedLock, ExcludesWhenTheSecondAndTheThirdThreadCome) {
     for (int t = 0; t < 2; ++t) {
       others.emplace_back([&] {
         while (!first_was_in.load(std::memory_order_relaxed)) sched_yield();
-        for (int round = 0; round < kRounds; ++round) with(lock, count);
+        for (int round = 0; round < kRounds; ++round) with(shard, count);
       });
     }
     first.join();

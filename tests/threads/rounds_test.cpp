@@ -164,6 +164,24 @@ class Rounds : public testing::TestWithParam<Shape> {
     }
   }
 
+  // Pairs that match at once, in a context and with a key of the thread's own, so
+  // many that shards become more, or fewer, or are chosen by less of the key: for all that
+  // the other threads get no other answers.
+  static void storm(tagline_matcher* matcher, std::size_t thread, int pairs,
+                    std::mt19937& random) {
+    constexpr int own = 100;
+    const tagline_envelope message = {1 + thread, own, own};
+    tagline_envelope receive = message;
+    const unsigned choice = random() % 4;
+    if (choice == 1 || choice == 3) receive.source = TAGLINE_ANY_SOURCE;
+    if (choice == 2 || choice == 3) receive.tag = TAGLINE_ANY_TAG;
+    void* cookie = nullptr;
+    for (int i = 0; i < pairs; ++i) {
+      ASSERT_EQ(tagline_post_receive(matcher, receive, nullptr, &cookie, nullptr), TAGLINE_QUEUED);
+      ASSERT_EQ(tagline_arrive(matcher, message, nullptr, &cookie), TAGLINE_MATCHED);
+    }
+  }
+
   // What a matcher holds, in no particular order.
   static Outcome contents(tagline_matcher* matcher) {
     std::vector<std::uintptr_t> cookies[2];
@@ -223,8 +241,17 @@ TEST_P(Rounds, CanHaveBeenMadeOneByOne) {
         prepare(matcher.get(), before, random);
       }
       plan(round[thread], 1 + thread * 100, random);
+      const bool storms = shape.queue.starts_with("sharded") && random() % 8 == 0;
+      if (storms) {
+        round[thread].clear();
+        storm(matcher.get(), thread, 300, random);
+      }
       barrier.wait();
-      make(matcher.get(), round[thread]);
+      if (storms) {
+        storm(matcher.get(), thread, 30, random);
+      } else {
+        make(matcher.get(), round[thread]);
+      }
       barrier.wait();
       if (thread == 0) {
         ++rounds;
