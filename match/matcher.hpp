@@ -396,9 +396,9 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   // Where there is something to meet. bits: of an exact key, here and below.
-  [[gnu::noinline, gnu::flatten]] tagline_status meet_and_post(
-      Context* context, std::uint64_t bits, void* receive, void** message,
-      tagline_handle* handle) noexcept requires OffersAtHand<Queue> {
+  [[gnu::noinline, gnu::flatten]] tagline_status meet_and_post(Context* context, std::uint64_t bits,
+                                                               void* receive, void** message,
+                                                               tagline_handle* handle) noexcept {
     const MatchKey key = {bits, kSourceMask | kTagMask};
     const Glance glance = take_at_hand(context->unexpected, key, unexpected_, message);
     if (glance == Glance::taken) return TAGLINE_MATCHED;
@@ -406,9 +406,9 @@ class QueueMatcher final : public tagline_matcher {
     return search_and_post(context, bits, receive, message, handle);
   }
 
-  [[gnu::noinline, gnu::flatten]] tagline_status meet_and_arrive(
-      Context* context, std::uint64_t bits, void* message,
-      void** receive) noexcept requires OffersAtHand<Queue> {
+  [[gnu::noinline, gnu::flatten]] tagline_status meet_and_arrive(Context* context,
+                                                                 std::uint64_t bits, void* message,
+                                                                 void** receive) noexcept {
     const MatchKey key = {bits, kSourceMask | kTagMask};
     const Glance glance = take_at_hand(context->posted, key, posted_, receive);
     if (glance == Glance::taken) return TAGLINE_MATCHED;
@@ -448,13 +448,15 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   // Of a queue that is not empty.
-  Glance take_at_hand(Queue& queue, const MatchKey& key, Side& side,
-                      void** cookie) noexcept requires OffersAtHand<Queue> {
-    std::uint64_t depth = 0;
-    const Glance glance = queue.take_at_hand(key, cookie, depth);
-    if (glance == Glance::taken) ++side.left;
-    if (glance != Glance::unknown) side.count_search(depth, glance == Glance::taken);
-    return glance;
+  Glance take_at_hand(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
+    if constexpr (OffersAtHand<Queue>) {
+      std::uint64_t depth = 0;
+      const Glance glance = queue.take_at_hand(key, cookie, depth);
+      if (glance == Glance::taken) ++side.left;
+      if (glance != Glance::unknown) side.count_search(depth, glance == Glance::taken);
+      return glance;
+    }
+    return Glance::unknown;
   }
 
   bool search_and_take(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
