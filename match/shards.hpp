@@ -520,7 +520,11 @@ class Shards : GateWord {
     for (std::size_t i = 0; i < count; ++i) {
       Shard& shard = shards()[i];
       shard.core = std::move(cores[i]);
-      if (shard.core == nullptr) continue;
+      if (shard.core == nullptr) {
+        // Whoever closes keeps its own bias, and would enter.
+        shard.first.store(0, std::memory_order_relaxed);
+        continue;
+      }
       shard.core->advance(TAGLINE_POSTED, next_number_.load(std::memory_order_relaxed));
       shard.core->advance(TAGLINE_UNEXPECTED, next_stamp_.load(std::memory_order_relaxed));
       shard.numbers_end = shard.core->next_sequence(TAGLINE_POSTED);
