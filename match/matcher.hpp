@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "match/context.hpp"
 #include "match/envelope.hpp"
 #include "match/operations.hpp"
 #include "match/side_counts.hpp"
@@ -144,16 +145,12 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   std::size_t drop_context(std::uint64_t context_id, tagline_visitor visit, void* user) override {
-    return remove_context(context_id, [&](tagline_side side, const QueueEntry& entry) {
-      if (visit != nullptr) visit(user, side, key_envelope(context_id, entry.key), entry.cookie);
-    });
+    return remove_context(context_id, teller(context_id, visit, user));
   }
 
   std::size_t drop_source(std::uint64_t context_id, std::int32_t source, tagline_visitor visit,
                           void* user) override {
-    return remove_source(context_id, source, [&](tagline_side side, const QueueEntry& entry) {
-      if (visit != nullptr) visit(user, side, key_envelope(context_id, entry.key), entry.cookie);
-    });
+    return remove_source(context_id, source, teller(context_id, visit, user));
   }
 
   tagline_status set_hints(std::uint64_t context_id, unsigned hints) noexcept override {
@@ -189,7 +186,7 @@ class QueueMatcher final : public tagline_matcher {
   }
 
  private:
-  struct Context;
+  using Context = MatchContext<Queue>;
   using Side = SideCounts;
 
  public:
@@ -312,34 +309,6 @@ class QueueMatcher final : public tagline_matcher {
   }
 
  private:
-  // In lines of its own, as the resources: another matcher beside it may be another thread's.
-  struct alignas(kCacheLine) Context {
-    Context(std::uint64_t context_id, QueueResources& resources,
-            typename Queue::Parameters parameters)
-        : id(context_id),
-          posted(resources, parameters, QueueSide::posted),
-          unexpected(resources, parameters, QueueSide::unexpected),
-          memory(resources.memory) {
-      memory.note_in_use(this, sizeof *this);
-    }
-    ~Context() { memory.note_out_of_use(this); }
-
-    void set_hints(unsigned promised) noexcept {
-      hints = promised;
-      constexpr unsigned kNoWildcards = TAGLINE_NO_ANY_SOURCE | TAGLINE_NO_ANY_TAG;
-      const Hints for_queues = {(promised & kNoWildcards) != kNoWildcards,
-                                (promised & TAGLINE_ALLOW_OVERTAKING) != 0};
-      for (Queue* queue : {&posted, &unexpected}) {
-        if constexpr (requires { queue->set_hints(for_queues); }) queue->set_hints(for_queues);
-      }
-    }
-
-    const std::uint64_t id;
-    Queue posted;
-    Queue unexpected;
-    unsigned hints = 0;
-    NodeMemory& memory;
-  };
   using Contexts = std::unordered_map<std::uint64_t, std::unique_ptr<Context>>;
 
   Side& side_of(tagline_side side) noexcept {

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "queues/match_key.hpp"
 #include "queues/resources.hpp"
