@@ -88,17 +88,26 @@ class LinearQueue {
     return hit;
   }
 
-  // As find() and erase(), but the oldest entry apart: most matches are, and then
-  // there is nothing to count.
+  // As find() and erase(), but the oldest entry apart: most matches are, and then there
+  // is nothing to count, and nothing older to load.
   TakeResult take(const MatchKey& key, void** cookie) noexcept {
     if (empty()) return {false, 0};
     Entry* oldest = static_cast<Entry*>(ends_.newer);
-    if (keys_meet(oldest->value.key, key)) return {take_out(oldest, cookie), 1};
+    if (keys_meet(oldest->value.key, key)) {
+      *cookie = oldest->value.cookie;
+      ends_.newer = oldest->newer;
+      ends_.newer->older = &ends_;
+      pool_->release(oldest);
+      return {true, 1};
+    }
     std::uint64_t depth = 1;
     for (Links* links = oldest->newer; links != &ends_; links = links->newer) {
       ++depth;
       Entry* entry = static_cast<Entry*>(links);
-      if (keys_meet(entry->value.key, key)) return {take_out(entry, cookie), depth};
+      if (!keys_meet(entry->value.key, key)) continue;
+      *cookie = entry->value.cookie;
+      erase({entry});
+      return {true, depth};
     }
     return {false, depth};
   }
@@ -144,12 +153,6 @@ class LinearQueue {
   }
 
  private:
-  bool take_out(Entry* entry, void** cookie) noexcept {
-    *cookie = entry->value.cookie;
-    erase({entry});
-    return true;
-  }
-
   // The oldest entry that the condition holds for.
   template <class Condition>
   Hit find_if(Condition condition) const {
