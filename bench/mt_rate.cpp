@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages per second between two ranks with several threads each, MPI_THREAD_MULTIPLE;
-// any MPI library. Thread t of rank 0 sends 1-byte messages to thread t of rank 1: a window
-// at a time, once its receives are posted behind `depth` others that stay. All threads use
-// one communicator and tags of their own, or each a communicator of its own.
+// Messages per second of several threads, MPI_THREAD_MULTIPLE; any MPI library. Thread t of
+// rank 0 sends 1-byte messages to thread t of rank 1: a window at a time, once its receives
+// are posted behind `depth` others that stay. All threads use one communicator and tags of
+// their own, or each a communicator of its own. A rank alone sends to itself: half as many
+// threads, so that they have cores of their own where cores are few.
 //
 // Every byte received is compared with the one that was sent. Rank 0 prints one JSON object
 // per point on stdout.
@@ -39,71 +40,88 @@ std::uint8_t content(int thread, int index) {
   return static_cast<std::uint8_t>(thread * 31 + index * 7 + 1);
 }
 
-// The windows of one thread.
-void exchange(int rank, int thread, MPI_Comm comm, int windows) {
-  const int peer = 1 - rank;
-  const int tag = kMessageTag + thread;
-  std::uint8_t bytes[kWindow];
-  MPI_Request requests[kWindow];
+void post_window(std::uint8_t* received, int from, int thread, MPI_Comm comm,
+                 MPI_Request* requests) {
+  for (int i = 0; i < kWindow; ++i) {
+    MPI_Irecv(&received[i], 1, MPI_BYTE, from, kMessageTag + thread, comm, &requests[i]);
+  }
+}
+
+void send_window(std::uint8_t* sent, int to, int thread, MPI_Comm comm, MPI_Request* requests) {
+  for (int i = 0; i < kWindow; ++i) {
+    sent[i] = content(thread, i);
+    MPI_Isend(&sent[i], 1, MPI_BYTE, to, kMessageTag + thread, comm, &requests[i]);
+  }
+}
+
+void check_window(const std::uint8_t* received, int thread) {
+  for (int i = 0; i < kWindow; ++i) {
+    if (received[i] != content(thread, i)) fail("wrong data: messages out of order or damaged");
+  }
+}
+
+// The windows of one thread, to the other rank or to this one.
+void exchange(int rank, int peer, int thread, MPI_Comm comm, int windows) {
+  std::uint8_t received[kWindow];
+  std::uint8_t sent[kWindow];
+  MPI_Request requests[2 * kWindow];
   for (int w = 0; w < windows; ++w) {
-    if (rank == 0) {
+    if (rank == peer) {
+      post_window(received, peer, thread, comm, requests);
+      send_window(sent, peer, thread, comm, requests + kWindow);
+      MPI_Waitall(2 * kWindow, requests, MPI_STATUSES_IGNORE);
+      check_window(received, thread);
+    } else if (rank == 0) {
       MPI_Recv(nullptr, 0, MPI_BYTE, peer, kReadyTag + thread, comm, MPI_STATUS_IGNORE);
-      for (int i = 0; i < kWindow; ++i) {
-        bytes[i] = content(thread, i);
-        MPI_Isend(&bytes[i], 1, MPI_BYTE, peer, tag, comm, &requests[i]);
-      }
+      send_window(sent, peer, thread, comm, requests);
       MPI_Waitall(kWindow, requests, MPI_STATUSES_IGNORE);
     } else {
-      for (int i = 0; i < kWindow; ++i) {
-        MPI_Irecv(&bytes[i], 1, MPI_BYTE, peer, tag, comm, &requests[i]);
-      }
+      post_window(received, peer, thread, comm, requests);
       MPI_Send(nullptr, 0, MPI_BYTE, peer, kReadyTag + thread, comm);
       MPI_Waitall(kWindow, requests, MPI_STATUSES_IGNORE);
-      for (int i = 0; i < kWindow; ++i) {
-        if (bytes[i] != content(thread, i)) fail("wrong data: messages out of order or damaged");
-      }
+      check_window(received, thread);
     }
   }
 }
 
-double run(int rank, const std::vector<MPI_Comm>& comms, int windows) {
+double run(int rank, int peer, const std::vector<MPI_Comm>& comms, int windows) {
   MPI_Barrier(MPI_COMM_WORLD);
   const auto begin = std::chrono::steady_clock::now();
   std::vector<std::thread> threads;
   for (std::size_t t = 1; t < comms.size(); ++t) {
-    threads.emplace_back([&, t] { exchange(rank, static_cast<int>(t), comms[t], windows); });
+    threads.emplace_back([&, t] { exchange(rank, peer, static_cast<int>(t), comms[t], windows); });
   }
-  exchange(rank, 0, comms[0], windows);
+  exchange(rank, peer, 0, comms[0], windows);
   for (std::thread& thread : threads) thread.join();
   MPI_Barrier(MPI_COMM_WORLD);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-double rate(int rank, const std::vector<MPI_Comm>& comms, int depth, double ms) {
+double rate(int rank, int peer, const std::vector<MPI_Comm>& comms, int depth, double ms) {
   const int threads = static_cast<int>(comms.size());
   // The receives ahead: as many for each thread, on its communicator.
   std::vector<std::uint8_t> ahead(static_cast<std::size_t>(depth));
   std::vector<MPI_Request> requests(ahead.size(), MPI_REQUEST_NULL);
   const auto place = [&](int i) { return comms[static_cast<std::size_t>(i % threads)]; };
-  if (rank == 1) {
+  const bool receives = rank == 1 || peer == 0;
+  if (receives) {
     for (int i = 0; i < depth; ++i) {
       MPI_Irecv(&ahead[static_cast<std::size_t>(i)], 1, MPI_BYTE, 0, kAheadTag + i, place(i),
                 &requests[static_cast<std::size_t>(i)]);
     }
   }
-  run(rank, comms, 2);
-  const double trial = run(rank, comms, 4) / 4;
+  run(rank, peer, comms, 2);
+  const double trial = run(rank, peer, comms, 4) / 4;
   int windows = std::clamp(static_cast<int>(ms * 1e-3 / trial), 2, 100000);
   MPI_Bcast(&windows, 1, MPI_INT, 0, MPI_COMM_WORLD);
-  const double seconds = run(rank, comms, windows);
+  const double seconds = run(rank, peer, comms, windows);
   if (rank == 0) {
     for (int i = 0; i < depth; ++i) {
       const std::uint8_t byte = content(0, i);
-      MPI_Send(&byte, 1, MPI_BYTE, 1, kAheadTag + i, place(i));
+      MPI_Send(&byte, 1, MPI_BYTE, peer, kAheadTag + i, place(i));
     }
-  } else {
-    MPI_Waitall(depth, requests.data(), MPI_STATUSES_IGNORE);
   }
+  if (receives) MPI_Waitall(depth, requests.data(), MPI_STATUSES_IGNORE);
   return static_cast<double>(windows) * kWindow * threads / seconds;
 }
 
@@ -117,7 +135,8 @@ int main(int argc, char** argv) {
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (size != 2) fail("needs exactly 2 ranks, has " + std::to_string(size));
+  if (size > 2) fail("needs 1 or 2 ranks, has " + std::to_string(size));
+  const int peer = size - 1 - rank;
   CLI::App app{"Messages per second of several threads"};
   std::vector<int> thread_counts{1, 2, 4};
   std::vector<int> depths{0, 64, 1024};
@@ -142,11 +161,11 @@ int main(int argc, char** argv) {
         if (which == "own") MPI_Comm_dup(MPI_COMM_WORLD, &comm);
       }
       for (const int depth : depths) {
-        const double messages = rate(rank, comms, depth, ms);
+        const double messages = rate(rank, peer, comms, depth, ms);
         if (rank != 0) continue;
-        std::printf(R"({"threads":%d,"communicators":"%s","depth":%d,"messages_per_second":%.0f})"
+        std::printf(R"({"ranks":%d,"threads":%d,"communicators":"%s","depth":%d,"messages_per_second":%.0f})"
                     "\n",
-                    threads, which.c_str(), depth, messages);
+                    size, threads, which.c_str(), depth, messages);
         std::fflush(stdout);
       }
       if (which == "own") {

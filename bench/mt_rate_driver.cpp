@@ -19,11 +19,13 @@ namespace {
 struct Settings {
   int rounds = 0;
   std::vector<std::string> threadings{"sharded"};
+  std::vector<int> ranks{1, 2};
   std::string threads = "1,2,4";
   std::string depths = "0,16,64,256,1024";
 };
 
 struct Key {
+  int ranks;
   int threads;
   std::string communicators;
   int depth;
@@ -35,6 +37,27 @@ struct Runner {
   std::string threading;                     // of tagline
   std::map<Key, std::vector<double>> rates;  // by turn
 };
+
+JobResult take_turn(const Context& context, const Settings& settings, int ranks, Runner& runner) {
+  std::vector<std::string> command = mpirun_command(runner.configuration, ranks);
+  // More threads than cores: who waits lets the others work.
+  for (const char* word :
+       {"--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"}) {
+    command.emplace_back(word);
+  }
+  for (const std::string& word :
+       {(context.programs / "mt_rate").string(), std::string("--threads"), settings.threads,
+        std::string("--depths"), settings.depths, std::string("--ms"),
+        std::string(context.quick ? "20" : "40")}) {
+    command.push_back(word);
+  }
+  return run_job(command, std::chrono::seconds(120), [&](const std::string& line) {
+    const Record point = Record::parse(line, nullptr, false);
+    if (!point.is_object() || !point.contains("messages_per_second")) return;
+    const Key key{ranks, point["threads"], point["communicators"], point["depth"]};
+    runner.rates[key].push_back(point["messages_per_second"]);
+  });
+}
 
 int run_mt_rate(const Context& context, const Settings& settings) {
   const int rounds = settings.rounds > 0 ? settings.rounds : context.quick ? 3 : 9;
@@ -48,29 +71,12 @@ int run_mt_rate(const Context& context, const Settings& settings) {
   }
   watch_for_interrupts();
   for (int round = 0; round < rounds; ++round) {
-    for (Runner& runner : runners) {
-      progress("round " + std::to_string(round + 1) + "/" + std::to_string(rounds) + ", " +
-               runner.configuration.name);
-      std::vector<std::string> command = mpirun_command(runner.configuration, 2);
-      // More threads than cores: who waits lets the others work.
-      for (const char* word :
-           {"--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"}) {
-        command.emplace_back(word);
-      }
-      for (const std::string& word :
-           {(context.programs / "mt_rate").string(), std::string("--threads"), settings.threads,
-            std::string("--depths"), settings.depths, std::string("--ms"),
-            std::string(context.quick ? "20" : "40")}) {
-        command.push_back(word);
-      }
-      const JobResult job =
-          run_job(command, std::chrono::seconds(120), [&](const std::string& line) {
-            const Record point = Record::parse(line, nullptr, false);
-            if (!point.is_object() || !point.contains("messages_per_second")) return;
-            runner.rates[{point["threads"], point["communicators"], point["depth"]}].push_back(
-                point["messages_per_second"]);
-          });
-      if (!job.ok) {
+    for (const int ranks : settings.ranks) {
+      for (Runner& runner : runners) {
+        progress("round " + std::to_string(round + 1) + "/" + std::to_string(rounds) + ", " +
+                 std::to_string(ranks) + " ranks, " + runner.configuration.name);
+        const JobResult job = take_turn(context, settings, ranks, runner);
+        if (job.ok) continue;
         end_progress();
         std::fprintf(stderr, "bench: %s: %s\n", runner.configuration.name.c_str(),
                      job.reason.c_str());
@@ -89,21 +95,22 @@ int run_mt_rate(const Context& context, const Settings& settings) {
     }
     return spread_of(ratios);
   };
-  Table table("Messages per second, two ranks, 1 byte, behind so many posted receives");
-  std::vector<std::string> header{"threads", "communicators", "depth"};
+  Table table("Messages per second, 1 byte, behind so many posted receives; a rank alone sends to itself");
+  std::vector<std::string> header{"ranks", "threads", "communicators", "depth"};
   for (const Runner& runner : runners) header.push_back(runner.configuration.name + " M/s");
   for (std::size_t i = 1; i < runners.size(); ++i) {
     header.push_back(runners[i].configuration.name + " / ob1");
   }
   table.header(header);
   std::vector<Record> records;
-  std::map<std::pair<int, std::string>, Panel> panels;
+  std::map<std::tuple<int, int, std::string>, Panel> panels;
   const Record common = environment("mt-rate", context.commit);
   for (const auto& [key, base] : runners[0].rates) {
-    std::vector<std::string> row{std::to_string(key.threads), key.communicators,
-                                 std::to_string(key.depth)};
-    Panel& panel = panels[{key.threads, key.communicators}];
-    panel.title = std::to_string(key.threads) + " threads, " +
+    std::vector<std::string> row{std::to_string(key.ranks), std::to_string(key.threads),
+                                 key.communicators, std::to_string(key.depth)};
+    Panel& panel = panels[{key.ranks, key.threads, key.communicators}];
+    panel.title = std::to_string(key.ranks) + " ranks, " + std::to_string(key.threads) +
+                  " threads, " +
                   (key.communicators == "one" ? "one communicator" : "a communicator each");
     panel.series.resize(runners.size());
     for (std::size_t i = 0; i < runners.size(); ++i) {
@@ -117,7 +124,7 @@ int run_mt_rate(const Context& context, const Settings& settings) {
       Record record = common;
       record["pml"] = i == 0 ? "ob1" : "tagline";
       record["threading"] = runner.threading;
-      record["ranks"] = 2;
+      record["ranks"] = key.ranks;
       record["threads"] = key.threads;
       record["cores"] = std::thread::hardware_concurrency();
       record["communicators"] = key.communicators == "one" ? "one" : "one per thread";
@@ -158,6 +165,10 @@ void add_mt_rate(CLI::App& app, Context& context) {
       ->check(CLI::Range(1, 1000));
   command->add_option("--threading", settings.threadings, "values of pml_tagline_threading")
       ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--ranks", settings.ranks, "1: threads of one rank, to itself; 2")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 2))
       ->capture_default_str();
   command->add_option("--threads", settings.threads, "threads of each rank")->capture_default_str();
   command->add_option("--depths", settings.depths, "receives ahead")->capture_default_str();

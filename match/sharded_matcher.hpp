@@ -330,9 +330,7 @@ class ShardedMatcher final : public tagline_matcher {
   template <class Remove>
   std::size_t drop(std::uint64_t context_id, tagline_visitor visit, void* user, Remove remove) {
     std::size_t dropped = 0;
-    const auto tell_one = [&](tagline_side side, const QueueEntry& entry) {
-      if (visit != nullptr) visit(user, side, key_envelope(context_id, entry.key), entry.cookie);
-    };
+    const auto tell_one = teller(context_id, visit, user);
     parts_.with_whole([&] {
       std::vector<Item> all;
       bool sorted = true;

@@ -364,9 +364,7 @@ class TailQueueMatcher final : public tagline_matcher {
   std::size_t drop(std::uint64_t context_id, tagline_visitor visit, void* user, Remove remove,
                    Wanted wanted) {
     std::size_t dropped = 0;
-    const auto told = [&](tagline_side which, const QueueEntry& entry) {
-      if (visit != nullptr) visit(user, which, key_envelope(context_id, entry.key), entry.cookie);
-    };
+    const auto told = teller(context_id, visit, user);
     for (const tagline_side which : kSides) {
       with_all(
           which, [&](Core& core) { dropped += remove(core, told); },
