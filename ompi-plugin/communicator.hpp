@@ -4,11 +4,11 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <unordered_map>
 
 #include "arrival.hpp"
 #include "compat.h"
+#include "match/locks.hpp"
 #include "match/tagline.h"
 #include "plugin.hpp"
 
@@ -64,7 +64,7 @@ struct CommunicatorState {
   PeerTable peers;
   // Guards Peer::arrived and held, and keeps messages in order on their way to the matcher,
   // which has locks of its own if there are several threads.
-  std::mutex arrival_lock;
+  SpinLock arrival_lock;
   // Packets ahead of their turn by rank and sequence number: links of different speed, or a
   // sender whose first try found no resources.
   std::unordered_map<std::uint64_t, StoredArrival*> held;

@@ -51,9 +51,10 @@ extern Plugin plugin;
 extern mca_pml_base_module_t module;
 
 // Locks and atomics cost nothing in a process with a single communicating thread.
+template <class Mutex>
 class Guard {
  public:
-  explicit Guard(std::mutex& mutex) : mutex_(plugin.threads ? &mutex : nullptr) {
+  explicit Guard(Mutex& mutex) : mutex_(plugin.threads ? &mutex : nullptr) {
     if (mutex_ != nullptr) mutex_->lock();
   }
   ~Guard() { unlock(); }
@@ -66,7 +67,7 @@ class Guard {
   }
 
  private:
-  std::mutex* mutex_;
+  Mutex* mutex_;
 };
 
 // Counters that several threads may change. Acquire-release: who brings a counter to its final
