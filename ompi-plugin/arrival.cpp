@@ -90,26 +90,23 @@ void release_held(CommunicatorState& state, std::int32_t source) {
 }
 
 // The packet's communicator; NULL when it is not known yet and the packet is kept.
-[[gnu::noinline]] CommunicatorState* find_state(const Arrival& arrival) {
-  const std::uint32_t context = arrival.match().context & ~kUnordered;
-  ompi_communicator_t* comm = tagline_find_communicator(context);
-  // A communicator enters Open MPI's table before it is complete.
-  if (comm == nullptr || state_of(comm) == nullptr) [[unlikely]] {
+inline CommunicatorState* find_state(const Arrival& arrival) {
+  const auto& place = communicators[arrival.match().context & ~kUnordered];
+  // acquire: pairs with the release in tagline_add_comm().
+  CommunicatorState* state = place.load(std::memory_order_acquire);
+  if (state == nullptr) [[unlikely]] {
     if (keep_early(arrival)) return nullptr;
-    comm = tagline_find_communicator(context);
+    state = place.load(std::memory_order_acquire);
   }
-  if (!plugin.threads) latest_state = state_of(comm);
-  return state_of(comm);
+  return state;
 }
 
 // Inlined into the callbacks, so that each knows its kind of packet.
 [[gnu::always_inline]] inline void handle(const Arrival& arrival) {
   const EagerHeader& header = arrival.match();
-  CommunicatorState* found = latest_state;
-  if (found == nullptr || found->context_id != header.context || plugin.threads) {
-    found = find_state(arrival);
-    if (found == nullptr) return;
-  }
+  CommunicatorState* const found = find_state(arrival);
+  if (found == nullptr) [[unlikely]]
+    return;
   CommunicatorState& state = *found;
   const std::int32_t source = header.source;
 

@@ -45,7 +45,7 @@ void discard_unexpected(void*, tagline_side side, tagline_envelope, void* cookie
 
 }  // namespace
 
-CommunicatorState* latest_state = nullptr;
+std::atomic<CommunicatorState*> communicators[kContexts];
 
 PeerTable::~PeerTable() {
   for (std::int32_t i = 0; i < page_count(); ++i) std::free(pages_[i]);
@@ -127,8 +127,9 @@ int tagline_add_comm(ompi_communicator_t* comm) {
     // Under the lock no packet can slip in between "taken" and "known".
     Guard guard(early_lock);
     early = take_early(state->context_id);
-    std::atomic_thread_fence(std::memory_order_release);
     comm->c_pml_comm = reinterpret_cast<mca_pml_comm_t*>(state);
+    // release: whoever finds it finds it made.
+    communicators[state->context_id].store(state, std::memory_order_release);
   }
   while (early != nullptr) {
     StoredArrival* next = early->next;
@@ -144,7 +145,9 @@ int tagline_del_comm(ompi_communicator_t* comm) {
   if (state == nullptr) return OMPI_SUCCESS;
   stop_observing(*state);
   comm->c_pml_comm = nullptr;
-  if (latest_state == state) latest_state = nullptr;
+  // Unless the number is another one's already.
+  CommunicatorState* expected = state;
+  communicators[state->context_id].compare_exchange_strong(expected, nullptr);
   tagline_for_each(state->matcher, discard_unexpected, nullptr);
   tagline_destroy(state->matcher);
   for (auto& [key, stored] : state->held) discard(stored);
@@ -154,8 +157,9 @@ int tagline_del_comm(ompi_communicator_t* comm) {
 
 bool keep_early(const Arrival& arrival) {
   Guard guard(early_lock);
-  ompi_communicator_t* comm = tagline_find_communicator(arrival.match().context & ~kUnordered);
-  if (comm != nullptr && state_of(comm) != nullptr) return false;
+  // relaxed: it is entered under the lock.
+  const std::uint32_t context = arrival.match().context & ~kUnordered;
+  if (communicators[context].load(std::memory_order_relaxed) != nullptr) return false;
   // Nobody can tell yet who sent it; when its turn comes it is charged like a new one.
   StoredArrival* stored = store(arrival, nullptr);
   if (stored == nullptr) abort_job("no memory for a message of a communicator yet to be created");

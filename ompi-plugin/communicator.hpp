@@ -74,8 +74,10 @@ struct CommunicatorState {
   CommunicatorState** link = nullptr;  // what points to this one
 };
 
-// Of the latest packet, for the next one; NULL: look it up. Not used with several threads.
-extern CommunicatorState* latest_state;
+// By context id; NULL: not known, or not yet. Open MPI has such a table as well, with one lock
+// for all threads. What nobody uses of it takes no memory.
+inline constexpr std::uint32_t kContexts = 65536;
+extern std::atomic<CommunicatorState*> communicators[kContexts];
 
 inline CommunicatorState* state_of(const ompi_communicator_t* comm) {
   return reinterpret_cast<CommunicatorState*>(comm->c_pml_comm);

@@ -135,11 +135,6 @@ static inline uint32_t tagline_context_id(const ompi_communicator_t* comm) {
 #endif
 }
 
-/** NULL when no communicator has this context id here (yet). */
-static inline ompi_communicator_t* tagline_find_communicator(uint32_t context_id) {
-  return ompi_comm_lookup(context_id);
-}
-
 /* ---- What processes of a job tell each other at the start -------------- */
 
 #if TAGLINE_OMPI_5
