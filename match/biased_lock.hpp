@@ -90,9 +90,10 @@ class BiasedLock {
  private:
   enum class Bias : std::uint8_t { valid, ending, gone };
 
-  // Not with another exchange, which would take the line from the owner.
+  // Not with another exchange, which would take the line from the owner. Nor with a look too
+  // soon: the line is the shard's, see Shard.
   [[gnu::noinline]] void wait() noexcept {
-    Backoff backoff;
+    Backoff backoff(4);
     do {
       while (held_.is_held()) backoff.wait();
     } while (!held_.try_lock());

@@ -34,6 +34,11 @@ namespace tagline {
 // How one waits: pauses that double, then yields.
 class Backoff {
  public:
+  Backoff() = default;
+  // The first pauses are that many doublings long: for a word in a line that its owner works
+  // in, where every look in between is a miss for the owner.
+  explicit Backoff(unsigned doublings) noexcept : round_(doublings) {}
+
   void wait() noexcept {
     if (round_ >= kSpinRounds) {
       sched_yield();
