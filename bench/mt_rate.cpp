@@ -163,9 +163,10 @@ int main(int argc, char** argv) {
       for (const int depth : depths) {
         const double messages = rate(rank, peer, comms, depth, ms);
         if (rank != 0) continue;
-        std::printf(R"({"ranks":%d,"threads":%d,"communicators":"%s","depth":%d,"messages_per_second":%.0f})"
-                    "\n",
-                    size, threads, which.c_str(), depth, messages);
+        std::printf(
+            R"({"ranks":%d,"threads":%d,"communicators":"%s","depth":%d,"messages_per_second":%.0f})"
+            "\n",
+            size, threads, which.c_str(), depth, messages);
         std::fflush(stdout);
       }
       if (which == "own") {

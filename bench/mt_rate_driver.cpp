@@ -45,10 +45,9 @@ JobResult take_turn(const Context& context, const Settings& settings, int ranks,
        {"--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"}) {
     command.emplace_back(word);
   }
-  for (const std::string& word :
-       {(context.programs / "mt_rate").string(), std::string("--threads"), settings.threads,
-        std::string("--depths"), settings.depths, std::string("--ms"),
-        std::string(context.quick ? "20" : "40")}) {
+  for (const std::string& word : {(context.programs / "mt_rate").string(), std::string("--threads"),
+                                  settings.threads, std::string("--depths"), settings.depths,
+                                  std::string("--ms"), std::string(context.quick ? "20" : "40")}) {
     command.push_back(word);
   }
   return run_job(command, std::chrono::seconds(120), [&](const std::string& line) {
@@ -95,7 +94,8 @@ int run_mt_rate(const Context& context, const Settings& settings) {
     }
     return spread_of(ratios);
   };
-  Table table("Messages per second, 1 byte, behind so many posted receives; a rank alone sends to itself");
+  Table table(
+      "Messages per second, 1 byte, behind so many posted receives; a rank alone sends to itself");
   std::vector<std::string> header{"ranks", "threads", "communicators", "depth"};
   for (const Runner& runner : runners) header.push_back(runner.configuration.name + " M/s");
   for (std::size_t i = 1; i < runners.size(); ++i) {

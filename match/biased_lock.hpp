@@ -56,9 +56,7 @@ class BiasedLock {
     return false;
   }
   // With the lock taken by lock(): whether the next time enter_first() will do.
-  bool is_owners() const noexcept {
-    return bias_.load(std::memory_order_relaxed) == Bias::valid;
-  }
+  bool is_owners() const noexcept { return bias_.load(std::memory_order_relaxed) == Bias::valid; }
 
   // release: pairs with the acquire in revoke().
   void leave_first() noexcept { inside_.store(false, std::memory_order_release); }
@@ -123,7 +121,7 @@ class BiasedLock {
   }
 
   SpinLock held_;
-  std::atomic<bool> inside_{false};       // written by the first thread only
+  std::atomic<bool> inside_{false};  // written by the first thread only
   std::atomic<Bias> bias_{Bias::gone};
   std::atomic<std::uintptr_t> first_{0};  // set once, with held_ taken
 };

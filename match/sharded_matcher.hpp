@@ -72,7 +72,7 @@ class ShardedMatcher final : public tagline_matcher {
     };
     return parts_.visit(envelope, append, [&] {
       return parts_.has_shard(envelope) ? append(parts_.shard_of(envelope))
-                                            : append_wild(envelope, receive, handle);
+                                        : append_wild(envelope, receive, handle);
     });
   }
 
@@ -121,7 +121,7 @@ class ShardedMatcher final : public tagline_matcher {
     };
     return parts_.visit(envelope, cancel, [&] {
       return parts_.has_shard(envelope) ? cancel(parts_.shard_of(envelope))
-                   : parts_.wild().cancel_receive(envelope, receive);
+                                        : parts_.wild().cancel_receive(envelope, receive);
     });
   }
 

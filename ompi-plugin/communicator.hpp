@@ -75,7 +75,8 @@ struct CommunicatorState {
 };
 
 // By context id; NULL: not known, or not yet. Open MPI has such a table as well, with one lock
-// for all threads. What nobody uses of it takes no memory.
+// for all threads. As many as Open MPI's collectives and windows are used to; what nobody uses
+// of it takes no memory.
 inline constexpr std::uint32_t kContexts = 65536;
 extern std::atomic<CommunicatorState*> communicators[kContexts];
 

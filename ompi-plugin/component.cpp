@@ -45,7 +45,7 @@ mca_pml_base_module_t module = {
 #if TAGLINE_OMPI_4_1
     .pml_ft_event = [](int) -> int { return OMPI_SUCCESS; },
 #endif
-    .pml_max_contextid = kContexts - 1,  // the bound that Open MPI's collectives and windows are used to
+    .pml_max_contextid = kContexts - 1,
     .pml_max_tag = INT_MAX,
     .pml_flags = 0,
 };
