@@ -103,7 +103,7 @@ double rate(int rank, int peer, const std::vector<MPI_Comm>& comms, int depth, d
   std::vector<std::uint8_t> ahead(static_cast<std::size_t>(depth));
   std::vector<MPI_Request> requests(ahead.size(), MPI_REQUEST_NULL);
   const auto place = [&](int i) { return comms[static_cast<std::size_t>(i % threads)]; };
-  const bool receives = rank == 1 || peer == 0;
+  const bool receives = peer == 0;
   if (receives) {
     for (int i = 0; i < depth; ++i) {
       MPI_Irecv(&ahead[static_cast<std::size_t>(i)], 1, MPI_BYTE, 0, kAheadTag + i, place(i),
