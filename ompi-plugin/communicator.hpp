@@ -63,7 +63,7 @@ struct CommunicatorState {
   std::uint32_t context_id = 0;
   PeerTable peers;
   // Guards Peer::arrived and held, and keeps messages in order on their way to the matcher,
-  // which has locks of its own if there are several threads.
+  // which has locks of its own if there are several threads. Held no longer than a match takes.
   SpinLock arrival_lock;
   // Packets ahead of their turn by rank and sequence number: links of different speed, or a
   // sender whose first try found no resources.
