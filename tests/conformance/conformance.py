@@ -104,8 +104,9 @@ def run(case, pml, options, limit=None):
 
 
 def failed_parts(output):
-    """Failed tests within a program that has many (unittest)."""
-    return set(re.findall(r"^(?:FAIL|ERROR): (.*)$", output, re.MULTILINE))
+    """Failed tests within a program that has many (unittest). Whole names only: ranks that
+    write at the same time cut each other's lines."""
+    return set(re.findall(r"^(?:FAIL|ERROR): (\w+ \([\w.]+\))$", output, re.MULTILINE))
 
 
 def worse(ob1, tagline):
