@@ -91,7 +91,7 @@ void release_held(CommunicatorState& state, std::int32_t source) {
 
 // The packet's communicator; NULL when it is not known yet and the packet is kept.
 inline CommunicatorState* find_state(const Arrival& arrival) {
-  const auto& place = communicators[arrival.match().context & ~kUnordered];
+  const auto& place = communicator_of(arrival.match());
   // acquire: pairs with the release in tagline_add_comm().
   CommunicatorState* state = place.load(std::memory_order_acquire);
   if (state == nullptr) [[unlikely]] {

@@ -158,8 +158,7 @@ int tagline_del_comm(ompi_communicator_t* comm) {
 bool keep_early(const Arrival& arrival) {
   Guard guard(early_lock);
   // relaxed: it is entered under the lock.
-  const std::uint32_t context = arrival.match().context & ~kUnordered;
-  if (communicators[context].load(std::memory_order_relaxed) != nullptr) return false;
+  if (communicator_of(arrival.match()).load(std::memory_order_relaxed) != nullptr) return false;
   // Nobody can tell yet who sent it; when its turn comes it is charged like a new one.
   StoredArrival* stored = store(arrival, nullptr);
   if (stored == nullptr) abort_job("no memory for a message of a communicator yet to be created");
