@@ -372,6 +372,10 @@ class QueueMatcher final : public tagline_matcher {
     const Glance glance = take_at_hand(context->unexpected, key, unexpected_, message);
     if (glance == Glance::taken) return TAGLINE_MATCHED;
     if (glance == Glance::none) return post(context, key, receive, handle);
+    if constexpr (OffersIndex<Queue>) {
+      if (context->unexpected.is_indexed())
+        return search_index_and_post(context, bits, receive, message, handle);
+    }
     return search_and_post(context, bits, receive, message, handle);
   }
 
@@ -380,6 +384,32 @@ class QueueMatcher final : public tagline_matcher {
                                                                  void** receive) noexcept {
     const MatchKey key = {bits, kSourceMask | kTagMask};
     const Glance glance = take_at_hand(context->posted, key, posted_, receive);
+    if (glance == Glance::taken) return TAGLINE_MATCHED;
+    if (glance == Glance::none) return keep(context, key, message);
+    if constexpr (OffersIndex<Queue>) {
+      if (context->posted.is_indexed())
+        return search_index_and_arrive(context, bits, message, receive);
+    }
+    return search_and_arrive(context, bits, message, receive);
+  }
+
+  // Where most entries are behind an index, nearly always one look into it.
+  [[gnu::noinline, gnu::flatten]] tagline_status search_index_and_post(
+      Context* context, std::uint64_t bits, void* receive, void** message,
+      tagline_handle* handle) noexcept {
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    const Glance glance = take_indexed(context->unexpected, key, unexpected_, message);
+    if (glance == Glance::taken) return TAGLINE_MATCHED;
+    if (glance == Glance::none) return post(context, key, receive, handle);
+    return search_and_post(context, bits, receive, message, handle);
+  }
+
+  [[gnu::noinline, gnu::flatten]] tagline_status search_index_and_arrive(Context* context,
+                                                                         std::uint64_t bits,
+                                                                         void* message,
+                                                                         void** receive) noexcept {
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    const Glance glance = take_indexed(context->posted, key, posted_, receive);
     if (glance == Glance::taken) return TAGLINE_MATCHED;
     if (glance == Glance::none) return keep(context, key, message);
     return search_and_arrive(context, bits, message, receive);
@@ -421,11 +451,24 @@ class QueueMatcher final : public tagline_matcher {
     if constexpr (OffersAtHand<Queue>) {
       std::uint64_t depth = 0;
       const Glance glance = queue.take_at_hand(key, cookie, depth);
-      if (glance == Glance::taken) ++side.left;
-      if (glance != Glance::unknown) side.count_search(depth, glance == Glance::taken);
-      return glance;
+      return count_glance(side, glance, depth);
     }
     return Glance::unknown;
+  }
+
+  Glance take_indexed(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
+    if constexpr (OffersIndex<Queue>) {
+      std::uint64_t depth = 0;
+      const Glance glance = queue.take_indexed(key, cookie, depth);
+      return count_glance(side, glance, depth);
+    }
+    return Glance::unknown;
+  }
+
+  static Glance count_glance(Side& side, Glance glance, std::uint64_t depth) noexcept {
+    if (glance == Glance::taken) ++side.left;
+    if (glance != Glance::unknown) side.count_search(depth, glance == Glance::taken);
+    return glance;
   }
 
   bool search_and_take(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
@@ -468,7 +511,11 @@ class QueueMatcher final : public tagline_matcher {
   // bits: of an exact key.
   [[gnu::noinline]] tagline_status append_to_full(Queue& queue, std::uint64_t bits, void* cookie,
                                                   Side& side, tagline_handle* handle) noexcept {
-    return append(queue, {bits, kSourceMask | kTagMask}, cookie, side, handle);
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    if constexpr (OffersIndex<Queue>) {
+      if (queue.make_room_at_once()) return push(queue, key, cookie, side, handle);
+    }
+    return append(queue, key, cookie, side, handle);
   }
 
   // Wants queue.has_room().

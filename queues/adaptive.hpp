@@ -85,6 +85,16 @@ class WindowedIndex {
     return !has_indexed() && window_.take_oldest(key, cookie);
   }
 
+  bool is_indexed() const noexcept { return has_indexed(); }
+
+  // take(), if one look into the index tells. Wants is_indexed().
+  Glance take_indexed(const MatchKey& key, void** cookie) noexcept {
+    const Glance glance = indexed_->take(key, cookie);
+    if (glance == Glance::taken && indexed_->empty()) [[unlikely]]
+      leave_index();
+    return glance == Glance::none && !window_.empty() ? Glance::unknown : glance;
+  }
+
   // True if one look tells that no entry meets the key. depth: of that look.
   bool lacks(const MatchKey& key, std::uint64_t& depth) noexcept {
     if (!has_indexed()) return window_.lacks(key, depth);
@@ -102,8 +112,14 @@ class WindowedIndex {
       }
     }
     if (glance == Glance::none) glance = window_.take_near(key, cookie, depth);
-    if (glance == Glance::unknown) return take_far(key, cookie);
-    return {glance == Glance::taken, depth};
+    if (glance != Glance::unknown) return {glance == Glance::taken, depth};
+    if (has_indexed() || indexing_ || !window_.is_one_group()) return take_far(key, cookie);
+    const std::size_t position = window_.find_in_group(key);
+    if (position == Window::kNone) return {false, pass(window_.tail())};
+    depth = position - window_.head() + 1;
+    *cookie = window_.cookie_at(position);
+    window_.erase_in_group(position);
+    return {true, depth};
   }
 
   // While there is an index, an entry may go straight there: see take_in().
@@ -126,6 +142,10 @@ class WindowedIndex {
   // outside of it.
   bool take_in(const QueueEntry& entry) noexcept {
     return has_indexed() && window_.empty() && indexed_->push(entry);
+  }
+  // The same, where that takes no memory.
+  bool take_in_at_once(const QueueEntry& entry) noexcept {
+    return has_indexed() && window_.empty() && indexed_->push_at_once(entry);
   }
 
   Hit find(const MatchKey& key, std::uint64_t& depth) noexcept {
@@ -237,7 +257,7 @@ class WindowedIndex {
   [[gnu::noinline]] TakeResult take_far(MatchKey key, void** cookie) noexcept {
     std::uint64_t depth = 0;
     if (has_indexed()) {
-      const TakeResult indexed = take_indexed(key, cookie);
+      const TakeResult indexed = search_index(key, cookie);
       if (indexed.taken) return indexed;
       depth = indexed.depth;
     }
@@ -248,7 +268,7 @@ class WindowedIndex {
     return {true, depth};
   }
 
-  TakeResult take_indexed(MatchKey key, void** cookie) noexcept {
+  TakeResult search_index(MatchKey key, void** cookie) noexcept {
     std::uint64_t depth = 0;
     const KeyIndex::Hit hit = index_->find(key, depth);
     if (!hit) return {false, depth};
@@ -272,13 +292,18 @@ class WindowedIndex {
   std::size_t find_in_window(const MatchKey& key, std::uint64_t& depth) noexcept {
     const std::size_t position = window_.find(key);
     const std::size_t end = position == Window::kNone ? window_.tail() : position;
+    depth += end - window_.head() + (position != Window::kNone);
+    if (position == Window::kNone || !window_.is_one_group() || indexing_) pass(end);
+    return position;
+  }
+
+  // Counts the entries before a position, which a search has passed in vain; returns how many.
+  [[gnu::noinline]] std::size_t pass(std::size_t end) noexcept {
     const std::size_t passed = end - window_.head();
-    depth += passed + (position != Window::kNone);
-    if (passed == 0 || (position != Window::kNone && window_.is_one_group() && !indexing_))
-      return position;
+    if (passed == 0) return 0;
     if (indexing_ || is_too_much(passed)) [[unlikely]]
       start_indexing(end);
-    return position;
+    return passed;
   }
 
   // Counts what searches pass in vain. The count begins anew when all entries that were

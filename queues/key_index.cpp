@@ -47,6 +47,7 @@ void KeyIndex::set_hints(const Hints& hints) noexcept {
 bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
   if (size_ == 0) {
     walked_ = 0;
+    first_ = entry.sequence;
     if (!wild_search_ && logged_ <= kMostUnlogged) {
       if (logging_) forget_log();
       logging_ = false;
@@ -70,7 +71,7 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
     for (int c = 1; c < kClasses; ++c) {
       if (views_[c] != nullptr && views_[c]->complete && !feed(*views_[c], c, logged)) drop_view(c);
     }
-    if (passing_ || logged_ > 2 * size_ + 1024) [[unlikely]] {
+    if (passing_ || is_long_log()) [[unlikely]] {
       passing_ = true;
       pass(4);
     }
@@ -242,6 +243,11 @@ void KeyIndex::drop_view(int key_class) const noexcept {
                         [](const View* view) { return view != nullptr && view->complete; });
 }
 
+bool KeyIndex::view_waits() const noexcept {
+  return std::any_of(views_.begin(), views_.end(),
+                     [](const View* view) { return view != nullptr && !view->complete; });
+}
+
 // Moves up to this many items from the log to what has been passed.
 void KeyIndex::pass(std::size_t items) const noexcept {
   if (passed_.empty()) {
@@ -254,6 +260,10 @@ void KeyIndex::pass(std::size_t items) const noexcept {
   for (; items > 0 && !log_.empty(); --items) {
     const IndexItem item = log_.front();
     if (still_there(item)) {
+      if (passed_.empty() && !is_long_log() && !view_waits()) {
+        passing_ = false;  // what was gone was all at the front
+        return;
+      }
       if (!pool.has_node() && !pool.grow()) return;
       passed_.push(pool, item);
       for (int c = 1; c < kClasses; ++c) {

@@ -168,6 +168,15 @@ class KeyIndex {
     return true;
   }
 
+  // push(), if that takes no memory and no thought: nearly always.
+  bool push_at_once(const QueueEntry& entry) noexcept {
+    const bool logs = side_ == QueueSide::unexpected && (logging_ || size_ == kMostUnlogged);
+    if (logs || entry.key.mask != (kSourceMask | kTagMask) || !tables_[0].is_ready()) return false;
+    tables_[0].push(entry.key.bits, item_of(entry));
+    ++size_;
+    return true;
+  }
+
   // That many entries are about to come, most of the kind of this one.
   void expect(std::size_t entries, const MatchKey& key) noexcept {
     tables_[class_of(key)].expect(entries);
@@ -270,6 +279,7 @@ class KeyIndex {
   // The slot of a message that a view or the log lists, if it has not gone. Of
   // one key the oldest goes first, so it has gone if all that are left are newer.
   KeyTable::Slot* still_there(const IndexItem& item) const noexcept {
+    if (older(item.sequence, first_)) return nullptr;
     KeyTable::Slot* slot = tables_[0].find(item.value);
     return slot == nullptr || older(item.sequence, slot->oldest.sequence) ? nullptr : slot;
   }
@@ -282,6 +292,9 @@ class KeyIndex {
   bool feed(View& view, int key_class, const IndexItem& item) const noexcept;
   void drop_view(int key_class) const noexcept;
   void pass(std::size_t items) const noexcept;
+  // Mostly items that are gone.
+  bool is_long_log() const noexcept { return logged_ > 2 * size_ + 1024; }
+  bool view_waits() const noexcept;
 
   std::array<KeyTable, kClasses> tables_;
   std::size_t size_ = 0;
@@ -297,6 +310,7 @@ class KeyIndex {
   mutable Fifo passed_;
   mutable Fifo log_;
   mutable std::size_t logged_ = 0;  // items in both
+  std::uint64_t first_ = 0;         // the sequence number that followed when all had gone
   mutable std::size_t walked_ = 0;  // items, by searches for which a view is missing
   mutable bool passing_ = false;
   mutable bool viewed_ = false;       // a view is complete

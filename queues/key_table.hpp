@@ -75,11 +75,9 @@ class KeyTable {
   }
 
   // Makes push() possible; false if there is no memory for it.
-  bool reserve() noexcept {
-    if (size_ < limit_ && pool_->has_node()) [[likely]]
-      return true;
-    return make_room();
-  }
+  bool reserve() noexcept { return is_ready() || make_room(); }
+  // push() is possible.
+  bool is_ready() const noexcept { return size_ < limit_ && pool_->has_node(); }
 
   // Sees to room for that many keys, if there are none yet: then nothing has to move when
   // they come. Without memory the table grows as they do.

@@ -78,6 +78,13 @@ template <class Queue>
 concept OffersTake = requires(Queue queue, MatchKey key, void** cookie) {
   queue.take(key, cookie);
 };
+// May keep entries in an index.
+template <class Queue>
+concept OffersIndex = requires(Queue queue, MatchKey key, void** cookie, std::uint64_t& depth) {
+  queue.is_indexed();
+  queue.take_indexed(key, cookie, depth);
+  queue.make_room_at_once();
+};
 
 // Finds and takes out the oldest entry that meets the key.
 template <class Queue>

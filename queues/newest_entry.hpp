@@ -23,7 +23,9 @@ namespace tagline {
 //
 //   lacks(key, depth)         one look tells that no entry meets the key
 //   take_oldest(key, cookie)  take(), if one look finds the oldest entry to be the match
-//   take_in(entry)            append() by another way, where has_room() says no
+//   take_in(entry)            append() by another way, where has_room() says no;
+//   take_in_at_once(entry)    the same, if it takes no memory
+//   is_indexed(), take_indexed(key, cookie)  see below
 //
 // Guarantees: those of the structure; the newest entry is found after all others,
 // because it is the last in order, unless overtaking is allowed.
@@ -56,6 +58,15 @@ class NewestEntry {
     }
     return true;
   }
+  // The same, where that takes no memory and one look tells.
+  bool make_room_at_once() noexcept {
+    if constexpr (requires { older_.take_in_at_once(newest_); }) {
+      if (!older_.take_in_at_once(newest_)) return false;
+      waits_ = false;
+      return true;
+    }
+    return false;
+  }
 
   void append(const QueueEntry& entry) noexcept {
     if (waits_) older_.append(newest_);
@@ -77,6 +88,24 @@ class NewestEntry {
     *cookie = newest_.cookie;
     waits_ = false;
     return Glance::taken;
+  }
+
+  // Whether the structure keeps older entries in an index now, and then take_at_hand() with
+  // a look into it.
+  bool is_indexed() const noexcept {
+    if constexpr (requires { older_.is_indexed(); }) return older_.is_indexed();
+    return false;
+  }
+  Glance take_indexed(const MatchKey& key, void** cookie, std::uint64_t& depth) noexcept {
+    if constexpr (requires { older_.is_indexed(); }) {
+      depth = 1;
+      const Glance glance = older_.take_indexed(key, cookie);
+      if (glance != Glance::none || !waits_ || !keys_meet(newest_.key, key)) return glance;
+      *cookie = newest_.cookie;
+      waits_ = false;
+      return Glance::taken;
+    }
+    return Glance::unknown;
   }
 
   TakeResult take(const MatchKey& key, void** cookie) noexcept {

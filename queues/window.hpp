@@ -37,7 +37,7 @@ class Window {
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   explicit Window(QueueResources& resources) noexcept : resources_(&resources) {
-    use(inline_bits_, inline_mask_, inline_payload_, &inline_holes_, kInline);
+    use(inline_bits_, inline_mask_, inline_payload_, nullptr, kInline);
   }
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
@@ -101,13 +101,20 @@ class Window {
   // The same from a position on.
   std::size_t find(const MatchKey& key, std::size_t from) const noexcept {
     if (!is_one_group()) return find_by_group(key, from);
-    // Slot by slot from there on, and on again at the start of the ring: behind the
-    // newest entry come those before it.
+    if (from == tail_) return kNone;
+    return find_in_group(key, ~std::uint64_t{0} << (from - head_));
+  }
+
+  // The same in a window of one group. wanted: places to look at, the lowest bit for head().
+  std::size_t find_in_group(const MatchKey& key,
+                            std::uint64_t wanted = ~std::uint64_t{0}) const noexcept {
+    // From the oldest entry on, and on again at the start of the ring: behind the newest
+    // entry come places before the oldest, which are no part of the window.
     const std::uint64_t slots =
         resources_->kernels.meeting(bits_, mask_, capacity(), key.bits, key.mask);
-    const std::uint64_t nearest = std::rotr(slots * repeats_, static_cast<int>(from % kGroup)) &
-                                  ~std::rotr(hole_bits_[0], static_cast<int>(from % kGroup));
-    const std::size_t position = from + static_cast<std::size_t>(std::countr_zero(nearest));
+    const std::uint64_t met =
+        std::rotr(slots * repeats_, static_cast<int>(head_ % kGroup)) & ~holes_ & wanted;
+    const std::size_t position = head_ + static_cast<std::size_t>(std::countr_zero(met));
     return position < tail_ ? position : kNone;
   }
 
@@ -127,17 +134,17 @@ class Window {
       erase_in_groups(position);
       return;
     }
+    erase_in_group(position);
+  }
+
+  void erase_in_group(std::size_t position) noexcept {
     // Without a branch: which entry of a short queue goes next nobody can predict.
     const bool is_newest = position + 1 == tail_;
     tail_ -= is_newest;
-    const std::uint64_t holes = hole_bits_[0] | static_cast<std::uint64_t>(!is_newest)
-                                                    << position % kGroup;
-    const int turn = static_cast<int>(head_ % kGroup);
-    const std::uint64_t from_head = std::rotr(holes, turn);
-    const auto gone = static_cast<std::size_t>(std::countr_one(from_head));
-    hole_bits_[0] = std::rotl(from_head & (from_head + 1), turn);
-    holes_ += !is_newest - gone;
-    head_ += gone;
+    const std::uint64_t holes = holes_ | std::uint64_t{!is_newest} << (position - head_);
+    const int gone = std::countr_one(holes);  // not all: the newest is never marked
+    holes_ = holes >> gone;
+    head_ += static_cast<std::size_t>(gone);
   }
 
   // The oldest position whose entry the condition holds for, or kNone.
@@ -171,7 +178,7 @@ class Window {
     std::size_t to = head_;
     for (std::size_t from = head_; from != tail_; ++from) {
       if (is_hole(from)) {
-        holes_at(from) &= ~bit(from);
+        if (!is_one_group()) holes_at(from) &= ~bit(from);
         continue;
       }
       const QueueEntry entry = at(from);
@@ -200,11 +207,11 @@ class Window {
     return capacity * (2 * sizeof(std::uint64_t) + sizeof(Payload)) +
            words(capacity) * sizeof(std::uint64_t);
   }
-  static constexpr std::size_t words(std::size_t capacity) noexcept {
-    return (capacity + kGroup - 1) / kGroup;
-  }
+  static constexpr std::size_t words(std::size_t capacity) noexcept { return capacity / kGroup; }
 
-  // The bits of a window of one group stand for positions, whatever its capacity.
+  std::size_t number_of_holes() const noexcept {
+    return is_one_group() ? static_cast<std::size_t>(std::popcount(holes_)) : holes_;
+  }
   std::uint64_t& holes_at(std::size_t position) const noexcept {
     return hole_bits_[(position & wrap_) / kGroup];
   }
@@ -212,6 +219,7 @@ class Window {
     return std::uint64_t{1} << position % kGroup;
   }
   bool is_hole(std::size_t position) const noexcept {
+    if (is_one_group()) return (holes_ >> (position - head_) & 1) != 0;
     return (holes_at(position) & bit(position)) != 0;
   }
 
@@ -278,14 +286,15 @@ class Window {
   std::size_t head_ = 0;
   std::size_t tail_ = 0;
   std::size_t wrap_;  // capacity - 1, a power of two
-  std::size_t holes_ = 0;
+  // Of one group: a bit for each hole, the lowest one for the oldest entry, which is none.
+  // Of more: their number.
+  std::uint64_t holes_ = 0;
   std::uint64_t repeats_;  // times a group of bits of one capacity: the word is full of them
   std::uint64_t* bits_;
   std::uint64_t* mask_;
   Payload* payload_;
   std::uint64_t* hole_bits_;
   QueueResources* resources_;
-  std::uint64_t inline_holes_ = 0;
   // Compared as a whole, whatever lies in them.
   alignas(kCacheLine) std::uint64_t inline_bits_[kInline] = {};
   std::uint64_t inline_mask_[kInline] = {};
@@ -293,7 +302,7 @@ class Window {
 };
 
 inline bool Window::grow() noexcept {
-  if (holes_ > capacity() / 4) {
+  if (number_of_holes() > capacity() / 4) {
     close_holes();
     return true;
   }
