@@ -14,6 +14,9 @@ namespace {
 constexpr std::size_t kLeastPass = 64;
 constexpr std::size_t kMostPass = std::size_t{1} << 16;
 
+// Slots of a view that are emptied at once; a larger one is dropped.
+constexpr std::size_t kMostForgotten = std::size_t{1} << 14;
+
 }  // namespace
 
 KeyIndex::KeyIndex(QueueResources& resources, QueueSide side) noexcept
@@ -37,7 +40,7 @@ void KeyIndex::forget_log() const noexcept {
 
 void KeyIndex::set_hints(const Hints& hints) noexcept {
   wildcards_ = hints.wildcards;
-  if (wildcards_ || !logging_) return;
+  if (wildcards_) return;
   logging_ = false;
   forget_log();
 }
@@ -49,32 +52,35 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
     walked_ = 0;
     first_ = entry.sequence;
     if (!wild_search_ && logged_ <= kMostUnlogged) {
-      if (logging_) forget_log();
+      if (logging_ || viewed_) forget_log();
       logging_ = false;
     }
-    wild_search_ = false;
+    if (viewed_) forget_viewed();
+    wild_search_ = walks_log_ = false;
   } else if (size_ == kMostUnlogged && wildcards_ && !logging_) {
     start_log();
   }
   KeyTable& table = tables_[0];
   if (!table.reserve()) return false;
   table.push(entry.key.bits, item_of(entry));
+  const IndexItem logged = {entry.key.bits, entry.sequence};
   if (logging_) {
     // The table and the log may each want a node, and reserve() saw to one.
     if (!resources_->pool.has_node() && !resources_->pool.grow()) {
       table.erase(table.find(entry.key.bits), entry.sequence);
       return false;
     }
-    const IndexItem logged = {entry.key.bits, entry.sequence};
     log_.push(resources_->pool, logged);
     ++logged_;
+  }
+  if (viewed_) {
     for (int c = 1; c < kClasses; ++c) {
       if (views_[c] != nullptr && views_[c]->complete && !feed(*views_[c], c, logged)) drop_view(c);
     }
-    if (passing_ || is_long_log()) [[unlikely]] {
-      passing_ = true;
-      pass(4);
-    }
+  }
+  if (logging_ && (passing_ || is_long_log())) [[unlikely]] {
+    passing_ = true;
+    pass(4);
   }
   ++size_;
   return true;
@@ -127,10 +133,6 @@ KeyIndex::Hit KeyIndex::find_by_walk(const MatchKey& key, std::uint64_t& depth) 
 
 KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) const noexcept {
   wild_search_ = true;
-  if (!logging_) {
-    const bool may_log = wildcards_ && size_ <= kMostUnlogged && side_ == QueueSide::unexpected;
-    if (!may_log || !start_log()) return find_by_walk(key, depth);
-  }
   const int key_class = class_of(key);
   View*& view = views_[key_class];
   if (view != nullptr && view->fed) {
@@ -138,6 +140,10 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
     const Front front = front_of(*view, key.bits & kClassBits[key_class]);
     if (front.slot != nullptr) return {front.slot, 0, front.slot->oldest.sequence};
     if (view->complete) return {};
+  }
+  if (!logging_) {
+    const bool may_log = wildcards_ && size_ <= kMostUnlogged && side_ == QueueSide::unexpected;
+    if (!may_log || !start_log()) return find_by_walk(key, depth);
   }
   // Walk what no view lists: the log, and what was passed if the view is not fed.
   std::size_t walked = 0;
@@ -162,6 +168,8 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
   if (view != nullptr) {
     passing_ = true;
     pass(std::clamp(walked, kLeastPass, kMostPass));
+  } else {
+    walks_log_ = true;
   }
   return hit;
 }
@@ -224,16 +232,29 @@ KeyIndex::Front KeyIndex::front_of(View& view, std::uint64_t bits) const noexcep
 bool KeyIndex::feed(View& view, int key_class, const IndexItem& item) const noexcept {
   if ((key_class & 2) != 0 && key_tag({item.value, 0}) < 0) return true;
   if (view.items > 4 * size_ + 1024 || !view.table.reserve()) return false;
-  const std::uint64_t bits = item.value & kClassBits[key_class];
+  KeyTable::Slot* const listed = view.table.push(item.value & kClassBits[key_class], item);
+  ++view.items;
   // One in, one that is gone out: so a view that is seldom asked stays about as long as the queue.
-  KeyTable::Slot* listed = view.table.find(bits);
-  if (listed != nullptr && still_there(listed->oldest) == nullptr) {
+  if (listed != nullptr && listed->oldest.sequence != item.sequence &&
+      still_there(listed->oldest) == nullptr) {
     view.table.pop(listed);
     --view.items;
   }
-  view.table.push(bits, item);
-  ++view.items;
   return true;
+}
+
+// When every message has gone: what complete views list is gone, too.
+void KeyIndex::forget_viewed() noexcept {
+  for (int c = 1; c < kClasses; ++c) {
+    View* const view = views_[c];
+    if (view == nullptr || !view->complete || view->items == 0) continue;
+    if (view->table.capacity() > kMostForgotten) {
+      drop_view(c);
+    } else {
+      view->table.forget();
+      view->items = 0;
+    }
+  }
 }
 
 void KeyIndex::drop_view(int key_class) const noexcept {
@@ -286,6 +307,12 @@ void KeyIndex::pass(std::size_t items) const noexcept {
     } else {
       passing_ = true;  // it came too late for this pass
     }
+  }
+  // Where all that are searched have views, a short queue needs no log.
+  if (!passing_ && !walks_log_ && size_ <= kMostUnlogged / 2) {
+    log_.clear(pool);
+    logged_ = 0;
+    logging_ = false;
   }
 }
 

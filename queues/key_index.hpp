@@ -33,7 +33,8 @@ namespace tagline {
 //
 // Views are filled from a log, the messages in the order they arrived. A short
 // queue keeps none: the first search with a wildcard writes it, and from then on
-// it is kept until a queue was filled and emptied without such a search. A pass
+// it is kept until every class that is searched has its view, or a queue was filled and
+// emptied without such a search. A pass
 // takes items off its front, drops those that are gone, and puts the others
 // behind what it has passed and into the views that want them:
 //
@@ -156,7 +157,8 @@ class KeyIndex {
   // Entries come in the order of their sequence numbers. False: no memory, and
   // nothing has changed.
   bool push(const QueueEntry& entry) noexcept {
-    if (side_ == QueueSide::unexpected && (logging_ || size_ == 0 || size_ == kMostUnlogged))
+    if (side_ == QueueSide::unexpected &&
+        (logging_ || viewed_ || size_ == 0 || size_ == kMostUnlogged))
       return push_and_log(entry);
     const int key_class = class_of(entry.key);
     KeyTable& table = tables_[key_class];
@@ -170,7 +172,8 @@ class KeyIndex {
 
   // push(), if that takes no memory and no thought: nearly always.
   bool push_at_once(const QueueEntry& entry) noexcept {
-    const bool logs = side_ == QueueSide::unexpected && (logging_ || size_ == kMostUnlogged);
+    const bool logs =
+        side_ == QueueSide::unexpected && (logging_ || viewed_ || size_ == kMostUnlogged);
     if (logs || entry.key.mask != (kSourceMask | kTagMask) || !tables_[0].is_ready()) return false;
     tables_[0].push(entry.key.bits, item_of(entry));
     ++size_;
@@ -290,6 +293,7 @@ class KeyIndex {
   };
   Front front_of(View& view, std::uint64_t bits) const noexcept;
   bool feed(View& view, int key_class, const IndexItem& item) const noexcept;
+  void forget_viewed() noexcept;
   void drop_view(int key_class) const noexcept;
   void pass(std::size_t items) const noexcept;
   // Mostly items that are gone.
@@ -317,6 +321,7 @@ class KeyIndex {
   bool wildcards_ = true;             // may come
   mutable bool logging_ = false;      // every entry
   mutable bool wild_search_ = false;  // there was one since the index was empty
+  mutable bool walks_log_ = false;    // one of a class that has no view
 };
 
 }  // namespace tagline

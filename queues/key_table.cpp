@@ -7,7 +7,8 @@
 namespace tagline {
 
 // slot: where the table of now has the key, or would have it.
-void KeyTable::push_behind(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
+KeyTable::Slot* KeyTable::push_behind(Slot* slot, std::uint64_t key,
+                                      const IndexItem& item) noexcept {
   if (old_.slots != nullptr && slot->oldest.sequence == 0) {
     if (Slot* elsewhere = find_in_old(key)) slot = elsewhere;
   }
@@ -17,7 +18,9 @@ void KeyTable::push_behind(Slot* slot, std::uint64_t key, const IndexItem& item)
     *slot = {key, item, {}};
     if (++size_ > peak_) peak_ = size_;
   }
-  if (old_.slots != nullptr) move_some(kMovesPerCall);
+  if (old_.slots == nullptr) return slot;
+  move_some(kMovesPerCall);
+  return nullptr;
 }
 
 void KeyTable::pop_further(Slot* slot) noexcept {
@@ -142,15 +145,21 @@ void KeyTable::release(Table& table) noexcept {
   table = {};
 }
 
-void KeyTable::clear() noexcept {
-  if (size_ > 0 && !pool_->is_doomed()) {
-    for (Table* table : {&now_, &old_}) {
-      for (std::size_t i = 0; i < table->capacity(); ++i) {
-        Slot& slot = table->slots[i];
-        if (slot.oldest.sequence != 0 && !is_gone(slot)) slot.more.clear(*pool_);
-      }
+void KeyTable::forget() noexcept {
+  for (Table* table : {&now_, &old_}) {
+    for (std::size_t i = 0; i < table->capacity(); ++i) {
+      Slot& slot = table->slots[i];
+      if (slot.oldest.sequence == 0) continue;
+      if (!is_gone(slot)) slot.more.clear(*pool_);
+      slot.oldest.sequence = 0;
     }
   }
+  release(old_);
+  size_ = 0;
+}
+
+void KeyTable::clear() noexcept {
+  if (size_ > 0 && !pool_->is_doomed()) forget();
   abandon();
 }
 

@@ -48,6 +48,7 @@ class KeyTable {
 
   // Keys, not items.
   std::size_t size() const noexcept { return size_; }
+  std::size_t capacity() const noexcept { return now_.capacity() + old_.capacity(); }  // slots
   bool empty() const noexcept { return size_ == 0; }
 
   Slot* find(std::uint64_t key) const noexcept {
@@ -83,17 +84,18 @@ class KeyTable {
   // they come. Without memory the table grows as they do.
   void expect(std::size_t keys) noexcept;
 
-  // The item becomes the newest of its key; wants reserve().
-  void push(std::uint64_t key, const IndexItem& item) noexcept {
+  // The item becomes the newest of its key; wants reserve(). Returns the key's slot, or
+  // nullptr while slots are moved.
+  Slot* push(std::uint64_t key, const IndexItem& item) noexcept {
     std::size_t i = home(now_, key);
     while (now_.slots[i].oldest.sequence != 0 && now_.slots[i].key != key) i = (i + 1) & now_.mask;
     Slot* slot = &now_.slots[i];
     if (slot->oldest.sequence != 0 || old_.slots != nullptr) [[unlikely]] {
-      push_behind(slot, key, item);
-      return;
+      return push_behind(slot, key, item);
     }
     *slot = {key, item, {}};
     if (++size_ > peak_) peak_ = size_;
+    return slot;
   }
 
   // Takes the oldest item of a slot out; returns it. Most slots hold one, and nothing
@@ -143,6 +145,8 @@ class KeyTable {
     }
   }
 
+  // Takes out everything, in time of the table's capacity. forget() keeps the memory.
+  void forget() noexcept;
   void clear() noexcept;
 
   // As clear(), when the pool is about to give up all its nodes at once.
@@ -191,7 +195,7 @@ class KeyTable {
   bool in_old(const Slot* slot) const noexcept {
     return slot >= old_.slots && slot < old_.slots + old_.capacity();
   }
-  void push_behind(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept;
+  Slot* push_behind(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept;
   void pop_further(Slot* slot) noexcept;
   bool make_room() noexcept;
   bool start_moving(std::size_t capacity) noexcept;

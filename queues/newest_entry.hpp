@@ -52,10 +52,9 @@ class NewestEntry {
   bool empty() const noexcept { return !waits_ && older_.empty(); }
   bool has_room() const noexcept { return !waits_ || older_.has_room(); }
   bool make_room() noexcept {
+    if (pass_on()) return true;
     if (!older_.make_room()) return false;
-    if constexpr (requires { older_.take_in(newest_); }) {
-      if (waits_ && older_.take_in(newest_)) waits_ = false;
-    }
+    pass_on();
     return true;
   }
   // The same, where that takes no memory and one look tells.
@@ -164,6 +163,15 @@ class NewestEntry {
   }
 
  private:
+  bool pass_on() noexcept {
+    if constexpr (requires { older_.take_in(newest_); }) {
+      if (!waits_ || !older_.take_in(newest_)) return false;
+      waits_ = false;
+      return true;
+    }
+    return false;
+  }
+
   // Where the structure can tell and do that without a search.
   static bool take_oldest(Structure& older, const MatchKey& key, void** cookie) noexcept {
     if constexpr (requires { older.take_oldest(key, cookie); })
