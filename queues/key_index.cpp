@@ -73,11 +73,7 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
     log_.push(resources_->pool, logged);
     ++logged_;
   }
-  if (viewed_) {
-    for (int c = 1; c < kClasses; ++c) {
-      if (views_[c] != nullptr && views_[c]->complete && !feed(*views_[c], c, logged)) drop_view(c);
-    }
-  }
+  if (viewed_) feed_complete(logged);
   if (logging_ && (passing_ || is_long_log())) [[unlikely]] {
     passing_ = true;
     pass(4);
@@ -241,6 +237,13 @@ bool KeyIndex::feed(View& view, int key_class, const IndexItem& item) const noex
     --view.items;
   }
   return true;
+}
+
+void KeyIndex::feed_complete(const IndexItem& item) const noexcept {
+  for (int c = 1; c < kClasses; ++c) {
+    View* const view = views_[c];
+    if (view != nullptr && view->complete && !feed(*view, c, item)) drop_view(c);
+  }
 }
 
 // When every message has gone: what complete views list is gone, too.

@@ -172,10 +172,11 @@ class KeyIndex {
 
   // push(), if that takes no memory and no thought: nearly always.
   bool push_at_once(const QueueEntry& entry) noexcept {
-    const bool logs =
-        side_ == QueueSide::unexpected && (logging_ || viewed_ || size_ == kMostUnlogged);
+    const bool logs = side_ == QueueSide::unexpected && (logging_ || size_ == kMostUnlogged);
     if (logs || entry.key.mask != (kSourceMask | kTagMask) || !tables_[0].is_ready()) return false;
     tables_[0].push(entry.key.bits, item_of(entry));
+    if (viewed_) [[unlikely]]
+      feed_complete({entry.key.bits, entry.sequence});
     ++size_;
     return true;
   }
@@ -293,6 +294,7 @@ class KeyIndex {
   };
   Front front_of(View& view, std::uint64_t bits) const noexcept;
   bool feed(View& view, int key_class, const IndexItem& item) const noexcept;
+  void feed_complete(const IndexItem& item) const noexcept;
   void forget_viewed() noexcept;
   void drop_view(int key_class) const noexcept;
   void pass(std::size_t items) const noexcept;

@@ -22,7 +22,8 @@ class Twin {
 
   bool push(std::int32_t source, std::int32_t tag) {
     const QueueEntry entry = {key_of(source, tag), reinterpret_cast<void*>(++cookies), next};
-    if (!index.push(entry)) return false;
+    const bool at_once = !index.empty() && cookies % 2 == 0 && index.push_at_once(entry);
+    if (!at_once && !index.push(entry)) return false;
     reference.entries.push_back(entry);
     if (++next == 0) next = 1;
     return true;
@@ -35,6 +36,7 @@ class Twin {
   KeyIndex index;
   std::uint64_t next;
   std::uintptr_t cookies = 0;
+  unsigned takes = 0;  // every other one by take(), at once or not at all
   ReferenceQueue reference;
 
  private:
@@ -42,6 +44,18 @@ class Twin {
     const MatchKey key = key_of(source, tag);
     const std::size_t place = reference.find(key);
     EXPECT_TRUE(!index.lacks(key) || place == reference.size()) << source << ", " << tag;
+    if (take && ++takes % 2 == 0) {
+      void* cookie = nullptr;
+      const Glance glance = index.take(key, &cookie);
+      if (glance != Glance::unknown) {
+        EXPECT_EQ(glance == Glance::taken, place != reference.size()) << source << ", " << tag;
+        if (glance != Glance::taken || place == reference.size()) return 1;
+        EXPECT_EQ(cookie, reference.entries[place].cookie);
+        reference.erase(place);
+        EXPECT_EQ(index.size(), reference.size());
+        return 1;
+      }
+    }
     std::uint64_t depth = 0;
     const KeyIndex::Hit hit = index.find(key, depth);
     EXPECT_EQ(static_cast<bool>(hit), place != reference.size()) << source << ", " << tag;
@@ -163,6 +177,27 @@ TEST(KeyIndex, ItemsThatLeftByAnotherWayAreForgotten) {
   twin.take(kAnySource, kAnyTag);
   twin.take(7, kAnyTag);
   twin.look(7, kAnyTag);
+}
+
+// Who searches with wildcards once does so again: the views are there when the queue has
+// been empty, with nothing of what was in it.
+TEST(KeyIndex, ViewsOutliveAnEmptyQueue) {
+  std::mt19937 random(1);
+  Twin twin(QueueSide::unexpected, ~std::uint64_t{0} - 9000);
+  for (int round = 0; round < 8; ++round) {
+    for (int i = 0; i < 3000; ++i) ASSERT_TRUE(twin.push(i % 60, round % 3 * 20 + i / 60));
+    std::uint64_t depth = 0;
+    while (twin.reference.size() > 0) {
+      const MatchKey key = twin.reference.entries[random() % twin.reference.size()].key;
+      const auto kind = random() % 3;
+      depth +=
+          twin.take(kind == 1 ? kAnySource : key_source(key), kind == 2 ? kAnyTag : key_tag(key));
+      ASSERT_FALSE(testing::Test::HasFailure()) << "round " << round;
+    }
+    if (round > 1) {
+      EXPECT_LE(depth, 3000u * 2) << "round " << round;
+    }
+  }
 }
 
 void churn(Twin& twin, bool posted, std::uint32_t seed, int sources, int tags, int calls) {

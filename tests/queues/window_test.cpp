@@ -45,6 +45,14 @@ class Twin {
     ASSERT_EQ(window.at(position).sequence, expected[which].sequence);
     ASSERT_EQ(window.at(position).cookie, expected[which].cookie);
     ASSERT_EQ(window.at(position).key, expected[which].key);
+    const std::size_t next_one = window.find(key, position + 1);
+    const auto next_expected =
+        std::find_if(expected.begin() + static_cast<std::ptrdiff_t>(which) + 1, expected.end(),
+                     [&](const QueueEntry& entry) { return keys_meet(entry.key, key); });
+    ASSERT_EQ(next_one == Window::kNone, next_expected == expected.end());
+    if (next_one != Window::kNone) {
+      ASSERT_EQ(window.at(next_one).sequence, next_expected->sequence);
+    }
     void* cookie = nullptr;
     std::uint64_t depth = 0;
     if (window.take_near(key, &cookie, depth) == Glance::taken) {
