@@ -9,10 +9,12 @@ namespace tagline {
 
 namespace {
 
-// A search pays for at least this much of a pass, and for no more than that: the
-// first receive of a new class among a million messages takes milliseconds.
+// A search pays for at least so much of a pass as this, and, beyond the second figure, for
+// a part of what it has walked: the first receive of a new class among a million messages
+// takes milliseconds.
 constexpr std::size_t kLeastPass = 64;
-constexpr std::size_t kMostPass = std::size_t{1} << 16;
+constexpr std::size_t kMuchPass = 2048;
+constexpr std::size_t kPassedPart = 16;
 
 // Slots of a view that are emptied at once; a larger one is dropped.
 constexpr std::size_t kMostForgotten = std::size_t{1} << 14;
@@ -93,13 +95,38 @@ void KeyIndex::find_wild_entry(const MatchKey& key, Hit& best,
   }
 }
 
+// What is there, oldest first.
+std::vector<IndexItem> KeyIndex::items_in_order() const {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  tables_[0].for_each([&](std::uint64_t, const IndexItem& item) {
+    if (first == 0 || older(item.sequence, first)) first = item.sequence;
+    if (last == 0 || older(last, item.sequence)) last = item.sequence;
+  });
+  // Sequence numbers are unique, and mostly those of this queue: then each item has a place.
+  const std::uint64_t places = last - first + 1;
+  const bool dense = places <= 4 * size_;
+  std::vector<IndexItem> items(dense ? places : 0);
+  tables_[0].for_each([&](std::uint64_t bits, const IndexItem& item) {
+    const IndexItem listed = {bits, item.sequence};
+    if (dense) {
+      items[item.sequence - first] = listed;
+    } else {
+      items.push_back(listed);
+    }
+  });
+  if (dense) {
+    std::erase_if(items, [](const IndexItem& item) { return item.sequence == 0; });
+  } else {
+    std::sort(items.begin(), items.end(),
+              [](const IndexItem& a, const IndexItem& b) { return older(a.sequence, b.sequence); });
+  }
+  return items;
+}
+
 // Lists what is there. False: no memory, and nothing is logged.
 bool KeyIndex::start_log() const noexcept try {
-  std::vector<IndexItem> items;
-  items.reserve(size_);
-  for_each([&](const QueueEntry& entry) { items.push_back({entry.key.bits, entry.sequence}); });
-  std::sort(items.begin(), items.end(),
-            [](const IndexItem& a, const IndexItem& b) { return older(a.sequence, b.sequence); });
+  const std::vector<IndexItem> items = items_in_order();
   NodePool& pool = resources_->pool;
   for (const IndexItem& item : items) {
     if (!pool.has_node() && !pool.grow()) {
@@ -163,7 +190,7 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
   }
   if (view != nullptr) {
     passing_ = true;
-    pass(std::clamp(walked, kLeastPass, kMostPass));
+    pass(std::clamp(walked, kLeastPass, std::max(kMuchPass, walked / kPassedPart)));
   } else {
     walks_log_ = true;
   }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "queues/key_table.hpp"
 #include "queues/match_key.hpp"
@@ -173,8 +174,8 @@ class KeyIndex {
   // push(), if that takes no memory and no thought: nearly always.
   bool push_at_once(const QueueEntry& entry) noexcept {
     const bool logs = side_ == QueueSide::unexpected && (logging_ || size_ == kMostUnlogged);
-    if (logs || entry.key.mask != (kSourceMask | kTagMask) || !tables_[0].is_ready()) return false;
-    tables_[0].push(entry.key.bits, item_of(entry));
+    if (logs || entry.key.mask != (kSourceMask | kTagMask)) return false;
+    if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
     if (viewed_) [[unlikely]]
       feed_complete({entry.key.bits, entry.sequence});
     ++size_;
@@ -258,6 +259,7 @@ class KeyIndex {
   Hit find_by_view(const MatchKey& key, std::uint64_t& depth) const noexcept;
   Hit find_by_walk(const MatchKey& key, std::uint64_t& depth) const noexcept;
   void forget_log() const noexcept;
+  std::vector<IndexItem> items_in_order() const;
   bool start_log() const noexcept;
 
   Glance take_by_view(MatchKey key, void** cookie) noexcept;
@@ -303,27 +305,27 @@ class KeyIndex {
   bool view_waits() const noexcept;
 
   std::array<KeyTable, kClasses> tables_;
+  // The line of what every operation looks at. Of the unexpected side views and log change
+  // what a search costs, never what it finds, so a search may work on them.
   std::size_t size_ = 0;
   std::size_t wild_entries_ = 0;
   std::uint64_t last_gone_ = 0;  // a sequence number
+  std::uint64_t first_ = 0;      // the sequence number that followed when all had gone
   bool in_order_ = true;
-
-  // Unexpected side only. Views and log change what a search costs, never what
-  // it finds, so a search may work on them.
   const QueueSide side_;
+  bool wildcards_ = true;         // may come
+  mutable bool viewed_ = false;   // a view is complete
+  mutable bool logging_ = false;  // every entry
+  mutable bool passing_ = false;
+  mutable bool wild_search_ = false;  // there was one since the index was empty
+  mutable bool walks_log_ = false;    // one of a class that has no view
   QueueResources* resources_;
+
   mutable std::array<View*, kClasses> views_{};
   mutable Fifo passed_;
   mutable Fifo log_;
   mutable std::size_t logged_ = 0;  // items in both
-  std::uint64_t first_ = 0;         // the sequence number that followed when all had gone
   mutable std::size_t walked_ = 0;  // items, by searches for which a view is missing
-  mutable bool passing_ = false;
-  mutable bool viewed_ = false;       // a view is complete
-  bool wildcards_ = true;             // may come
-  mutable bool logging_ = false;      // every entry
-  mutable bool wild_search_ = false;  // there was one since the index was empty
-  mutable bool walks_log_ = false;    // one of a class that has no view
 };
 
 }  // namespace tagline

@@ -15,8 +15,7 @@ KeyTable::Slot* KeyTable::push_behind(Slot* slot, std::uint64_t key,
   if (slot->oldest.sequence != 0) {
     slot->more.push(*pool_, item);
   } else {
-    *slot = {key, item, {}};
-    if (++size_ > peak_) peak_ = size_;
+    fill(slot, key, item);
   }
   if (old_.slots == nullptr) return slot;
   move_some(kMovesPerCall);
@@ -42,9 +41,9 @@ void KeyTable::pop_further(Slot* slot) noexcept {
 }
 
 KeyTable::Slot* KeyTable::find_in_old(std::uint64_t key) const noexcept {
-  const std::size_t from_start = (home(old_, key) - old_.start) & old_.mask;
-  for (std::size_t i = std::max(from_start, old_.moved); i <= old_.mask; ++i) {
-    Slot& slot = old_.slots[(old_.start + i) & old_.mask];
+  const std::size_t from_start = (home(old_, key) - start_) & old_.mask;
+  for (std::size_t i = std::max(from_start, moved_); i <= old_.mask; ++i) {
+    Slot& slot = old_.slots[(start_ + i) & old_.mask];
     if (slot.oldest.sequence == 0) return nullptr;
     if (slot.key == key) return &slot;
   }
@@ -74,13 +73,14 @@ bool KeyTable::start_moving(std::size_t capacity) noexcept {
   auto* slots = static_cast<Slot*>(memory_->allocate_zeroed(capacity * sizeof(Slot)));
   if (slots == nullptr) return false;
   old_ = now_;
+  start_ = moved_ = discarded_ = 0;
   now_ = {slots, capacity - 1, 64 - static_cast<unsigned>(std::countr_zero(capacity))};
   limit_ = limit_of(capacity);
   peak_ = size_;
   pops_until_check_ = capacity;
   if (old_.slots == nullptr) return true;
   // There is an empty slot: no table is ever full.
-  while (old_.slots[old_.start].oldest.sequence != 0) ++old_.start;
+  while (old_.slots[start_].oldest.sequence != 0) ++start_;
   move_some(kMovesPerCall);
   return true;
 }
@@ -95,15 +95,15 @@ void KeyTable::check_size() noexcept {
 
 void KeyTable::move_some(std::size_t slots) noexcept {
   if (old_.slots == nullptr) return;
-  for (; slots > 0 && old_.moved <= old_.mask; --slots, ++old_.moved) {
-    Slot& slot = old_.slots[(old_.start + old_.moved) & old_.mask];
+  for (; slots > 0 && moved_ <= old_.mask; --slots, ++moved_) {
+    Slot& slot = old_.slots[(start_ + moved_) & old_.mask];
     if (slot.oldest.sequence == 0) continue;
     if (!is_gone(slot)) insert(slot);
     slot.key = kGone;
   }
-  if (old_.moved > old_.mask) {
+  if (moved_ > old_.mask) {
     release(old_);
-  } else if (old_.moved - old_.discarded >= kDiscardedSlots) {
+  } else if (moved_ - discarded_ >= kDiscardedSlots) {
     discard_moved();
   }
 }
@@ -111,10 +111,10 @@ void KeyTable::move_some(std::size_t slots) noexcept {
 // Nobody looks at a slot that was moved, and discarded slots read as empty. To
 // give a large table back in one call would stall that call.
 void KeyTable::discard_moved() noexcept {
-  const std::size_t begin = (old_.start + old_.discarded) & old_.mask;
-  const std::size_t slots = std::min(old_.moved - old_.discarded, old_.capacity() - begin);
+  const std::size_t begin = (start_ + discarded_) & old_.mask;
+  const std::size_t slots = std::min(moved_ - discarded_, old_.capacity() - begin);
   NodeMemory::discard(old_.slots + begin, slots * sizeof(Slot));
-  old_.discarded += slots;
+  discarded_ += slots;
 }
 
 KeyTable::Slot* KeyTable::insert(const Slot& content) noexcept {

@@ -31,7 +31,7 @@ namespace tagline {
 // Guarantees: find is O(1) expected and does not write; push and pop are O(1)
 // expected, growth included (no call moves more than kMovesPerCall slots).
 // Slot pointers are valid until the next push or pop.
-class KeyTable {
+class alignas(kCacheLine) KeyTable {
  public:
   struct Slot {
     std::uint64_t key;
@@ -76,9 +76,11 @@ class KeyTable {
   }
 
   // Makes push() possible; false if there is no memory for it.
-  bool reserve() noexcept { return is_ready() || make_room(); }
-  // push() is possible.
-  bool is_ready() const noexcept { return size_ < limit_ && pool_->has_node(); }
+  bool reserve() noexcept {
+    if (size_ < limit_ && pool_->has_node()) [[likely]]
+      return true;
+    return make_room();
+  }
 
   // Sees to room for that many keys, if there are none yet: then nothing has to move when
   // they come. Without memory the table grows as they do.
@@ -87,15 +89,27 @@ class KeyTable {
   // The item becomes the newest of its key; wants reserve(). Returns the key's slot, or
   // nullptr while slots are moved.
   Slot* push(std::uint64_t key, const IndexItem& item) noexcept {
-    std::size_t i = home(now_, key);
-    while (now_.slots[i].oldest.sequence != 0 && now_.slots[i].key != key) i = (i + 1) & now_.mask;
-    Slot* slot = &now_.slots[i];
+    Slot* const slot = place_of(key);
     if (slot->oldest.sequence != 0 || old_.slots != nullptr) [[unlikely]] {
       return push_behind(slot, key, item);
     }
-    *slot = {key, item, {}};
-    if (++size_ > peak_) peak_ = size_;
+    fill(slot, key, item);
     return slot;
+  }
+
+  // push() without reserve(), where that takes no memory and nothing has to move; false:
+  // nothing has changed.
+  bool push_at_once(std::uint64_t key, const IndexItem& item) noexcept {
+    if (size_ >= limit_ || old_.slots != nullptr) [[unlikely]]
+      return false;
+    Slot* const slot = place_of(key);
+    if (slot->oldest.sequence == 0) [[likely]] {
+      fill(slot, key, item);
+      return true;
+    }
+    if (!pool_->has_node()) return false;
+    slot->more.push(*pool_, item);
+    return true;
   }
 
   // Takes the oldest item of a slot out; returns it. Most slots hold one, and nothing
@@ -159,11 +173,8 @@ class KeyTable {
  private:
   struct Table {
     Slot* slots = nullptr;
-    std::size_t mask = 0;       // capacity - 1, a power of two
-    unsigned shift = 0;         // the upper bits of a hash are the home slot
-    std::size_t start = 0;      // old table: where moving began, behind an empty slot
-    std::size_t moved = 0;      // old table: slots moved, counted from start
-    std::size_t discarded = 0;  // old table: of these, slots whose memory is given back
+    std::size_t mask = 0;  // capacity - 1, a power of two
+    unsigned shift = 0;    // the upper bits of a hash are the home slot
     std::size_t capacity() const noexcept { return slots == nullptr ? 0 : mask + 1; }
   };
 
@@ -191,6 +202,17 @@ class KeyTable {
   // so, and a table's first use costs what its memory does: a page fault for 128 slots.
   static std::size_t limit_of(std::size_t capacity) noexcept { return capacity / 2; }
 
+  // Where the table of now has the key, or would have it.
+  Slot* place_of(std::uint64_t key) const noexcept {
+    std::size_t i = home(now_, key);
+    while (now_.slots[i].oldest.sequence != 0 && now_.slots[i].key != key) i = (i + 1) & now_.mask;
+    return &now_.slots[i];
+  }
+  void fill(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
+    *slot = {key, item, {}};
+    if (++size_ > peak_) peak_ = size_;
+  }
+
   Slot* find_in_old(std::uint64_t key) const noexcept;
   bool in_old(const Slot* slot) const noexcept {
     return slot >= old_.slots && slot < old_.slots + old_.capacity();
@@ -206,12 +228,16 @@ class KeyTable {
   void close_gap(std::size_t hole) noexcept;
   void release(Table& table) noexcept;
 
+  // Up to old_.slots one line: all that most calls look at, but for the slot.
   Table now_;
   std::size_t size_ = 0;
   std::size_t limit_ = 0;  // of size_, before the table has to grow
   std::size_t peak_ = 0;   // of size_, since the table's size was last looked at
   std::size_t pops_until_check_ = 0;
   Table old_;
+  std::size_t start_ = 0;      // in the old table, where moving began: behind an empty slot
+  std::size_t moved_ = 0;      // its slots moved, counted from there
+  std::size_t discarded_ = 0;  // of these, slots whose memory is given back
   NodeMemory* memory_;
   NodePool* pool_;
 };

@@ -319,8 +319,9 @@ inline bool Window::grow() noexcept {
     mask[to] = mask_[from & wrap_];
     payload[to++] = payload_[from & wrap_];
   }
-  std::fill(block + to, block + larger, 0);
-  std::fill(mask + to, mask + larger, 0);
+  // What lies behind the newest entry is compared with it but never counts; to write it here
+  // would touch every page of a long window.
+  for (std::size_t i = to; i < std::min(larger, kGroup); ++i) block[i] = mask[i] = 0;
   std::fill_n(holes, words(larger), 0);
   release();
   use(block, mask, payload, holes, larger);
