@@ -238,7 +238,9 @@ int run_pml(const Context& context, const Settings& settings) {
         if (has_lammps) programs.take_turn(lammps, where + ", lammps", limit, take_loop_time);
       }
     }
-    if (wanted("tcp")) tcp.take_turn(by_size_tcp, where + ", tcp", limit);
+    for (int i = 0; wanted("tcp") && i < (context.quick ? 1 : 3); ++i) {
+      tcp.take_turn(by_size_tcp, where + ", tcp", limit);
+    }
   }
   end_progress();
   if (interrupted()) {

@@ -102,18 +102,15 @@ class WindowedIndex {
   }
 
   TakeResult take(const MatchKey& key, void** cookie) noexcept {
-    Glance glance = Glance::none;
     std::uint64_t depth = 0;
     if (has_indexed()) {
-      glance = indexed_->take(key, cookie);
-      if (glance == Glance::taken) {
-        if (indexed_->empty()) leave_index();
-        return {true, 1};
-      }
+      const Glance glance = take_indexed(key, cookie);
+      if (glance == Glance::unknown) return take_far(key, cookie);
+      return {glance == Glance::taken, glance == Glance::taken};
     }
-    if (glance == Glance::none) glance = window_.take_near(key, cookie, depth);
+    const Glance glance = window_.take_near(key, cookie, depth);
     if (glance != Glance::unknown) return {glance == Glance::taken, depth};
-    if (has_indexed() || indexing_ || !window_.is_one_group()) return take_far(key, cookie);
+    if (indexing_ || !window_.is_one_group()) return take_far(key, cookie);
     const std::size_t position = window_.find_in_group(key);
     if (position == Window::kNone) return {false, pass(window_.tail())};
     depth = position - window_.head() + 1;

@@ -97,8 +97,8 @@ class NewestEntry {
   }
   Glance take_indexed(const MatchKey& key, void** cookie, std::uint64_t& depth) noexcept {
     if constexpr (requires { older_.is_indexed(); }) {
-      depth = 1;
       const Glance glance = older_.take_indexed(key, cookie);
+      depth = glance == Glance::taken || waits_;
       if (glance != Glance::none || !waits_ || !keys_meet(newest_.key, key)) return glance;
       *cookie = newest_.cookie;
       waits_ = false;
