@@ -78,39 +78,47 @@ class WindowedIndex {
     if (index_ != nullptr) index_->set_hints(hints);
   }
 
-  bool empty() const noexcept { return window_.empty() && !has_indexed(); }
+  bool empty() const noexcept { return window_.empty() && !is_indexed(); }
 
   // Takes the oldest entry if it is at hand and meets the key.
   bool take_oldest(const MatchKey& key, void** cookie) noexcept {
-    return !has_indexed() && window_.take_oldest(key, cookie);
+    return !is_indexed() && window_.take_oldest(key, cookie);
   }
 
-  bool is_indexed() const noexcept { return has_indexed(); }
+  // The index holds something.
+  bool is_indexed() const noexcept { return indexed_ != nullptr; }
 
-  // take(), if one look into the index tells. Wants is_indexed().
-  Glance take_indexed(const MatchKey& key, void** cookie) noexcept {
+  // take(), unless it takes more than one look into the index. Wants is_indexed().
+  Glance take_indexed(const MatchKey& key, void** cookie, std::uint64_t& depth) noexcept {
     const Glance glance = indexed_->take(key, cookie);
-    if (glance == Glance::taken && indexed_->empty()) [[unlikely]]
-      leave_index();
-    return glance == Glance::none && !window_.empty() ? Glance::unknown : glance;
+    if (glance == Glance::taken) {
+      depth = 1;
+      if (indexed_->empty()) [[unlikely]]
+        leave_index();
+    } else if (glance == Glance::none && !window_.empty()) {
+      const TakeResult result = take_from_window(key, cookie);
+      depth = result.depth;
+      return result.taken ? Glance::taken : Glance::none;
+    }
+    return glance;
   }
 
   // True if one look tells that no entry meets the key. depth: of that look.
   bool lacks(const MatchKey& key, std::uint64_t& depth) noexcept {
-    if (!has_indexed()) return window_.lacks(key, depth);
+    if (!is_indexed()) return window_.lacks(key, depth);
     return window_.lacks(key, depth) && indexed_->lacks(key);
   }
 
   TakeResult take(const MatchKey& key, void** cookie) noexcept {
     std::uint64_t depth = 0;
-    if (has_indexed()) {
-      const Glance glance = take_indexed(key, cookie);
+    if (is_indexed()) {
+      const Glance glance = take_indexed(key, cookie, depth);
       if (glance == Glance::unknown) return take_far(key, cookie);
-      return {glance == Glance::taken, glance == Glance::taken};
+      return {glance == Glance::taken, depth};
     }
     const Glance glance = window_.take_near(key, cookie, depth);
     if (glance != Glance::unknown) return {glance == Glance::taken, depth};
-    if (indexing_ || !window_.is_one_group()) return take_far(key, cookie);
+    if (indexing_ || !window_.is_one_group()) return take_from_window(key, cookie);
     const std::size_t position = window_.find_in_group(key);
     if (position == Window::kNone) return {false, pass(window_.tail())};
     depth = position - window_.head() + 1;
@@ -129,7 +137,7 @@ class WindowedIndex {
       if (move_to_index(kMoves, window_.tail())) return true;
     }
     if (window_.full() && !window_.grow()) return false;
-    if (!has_indexed()) room_ = window_.capacity();
+    if (!is_indexed()) room_ = window_.capacity();
     return true;
   }
 
@@ -138,15 +146,15 @@ class WindowedIndex {
   // The other way in, where has_room() says no: into the index, if nothing older is
   // outside of it.
   bool take_in(const QueueEntry& entry) noexcept {
-    return has_indexed() && window_.empty() && indexed_->push(entry);
+    return is_indexed() && window_.empty() && indexed_->push(entry);
   }
   // The same, where that takes no memory.
   bool take_in_at_once(const QueueEntry& entry) noexcept {
-    return has_indexed() && window_.empty() && indexed_->push_at_once(entry);
+    return is_indexed() && window_.empty() && indexed_->push_at_once(entry);
   }
 
   Hit find(const MatchKey& key, std::uint64_t& depth) noexcept {
-    if (has_indexed()) {
+    if (is_indexed()) {
       const Found found = find_indexed(key);
       depth += found.depth;
       if (found.hit) return Hit(found.hit);
@@ -158,7 +166,7 @@ class WindowedIndex {
     const auto wanted = [&](const QueueEntry& entry) {
       return entry.key == key && entry.cookie == cookie;
     };
-    if (has_indexed()) {
+    if (is_indexed()) {
       if (const KeyIndex::Hit hit = index_->find_equal(key, wanted)) return Hit(hit);
     }
     // Every entry of this very key meets its bits; few others do.
@@ -173,7 +181,7 @@ class WindowedIndex {
   Hit find_sequence(std::uint64_t sequence) const noexcept {
     const auto wanted = [&](const QueueEntry& entry) { return entry.sequence == sequence; };
     const std::size_t position = window_.find_sequence(sequence);
-    if (position != Window::kNone || !has_indexed()) return Hit(position);
+    if (position != Window::kNone || !is_indexed()) return Hit(position);
     MatchKey key;
     bool found = false;
     index_->for_each([&](const QueueEntry& entry) {
@@ -196,7 +204,7 @@ class WindowedIndex {
 
   template <class Visit>
   void for_each(Visit visit) const {
-    if (has_indexed()) {
+    if (is_indexed()) {
       visit_indexed([](const QueueEntry&) { return true; }, visit);
     }
     window_.find_if([&](const QueueEntry& entry) {
@@ -212,7 +220,7 @@ class WindowedIndex {
       visit(entry);
       ++removed;
     };
-    if (has_indexed()) {
+    if (is_indexed()) {
       visit_indexed(wanted, [&](const QueueEntry& entry) {
         const auto same = [&](const QueueEntry& other) { return other.sequence == entry.sequence; };
         erase_indexed(index_->find_equal(entry.key, same));
@@ -233,8 +241,6 @@ class WindowedIndex {
   static constexpr std::size_t kMovesOfSearch = 512;           // of the entries it passed
   static constexpr std::size_t kLargestWindow = 65536;
 
-  bool has_indexed() const noexcept { return indexed_ != nullptr; }
-
   // Entries of the window before it is asked whether they belong into the index.
   std::size_t most_outside() const noexcept {
     return had_index_ ? std::min(window_.capacity(), Window::kGroup) : window_.capacity();
@@ -251,13 +257,16 @@ class WindowedIndex {
     return found;
   }
 
+  // Where a look into the index did not tell.
   [[gnu::noinline]] TakeResult take_far(MatchKey key, void** cookie) noexcept {
+    const TakeResult indexed = search_index(key, cookie);
+    if (indexed.taken) return indexed;
+    const TakeResult outside = take_from_window(key, cookie);
+    return {outside.taken, indexed.depth + outside.depth};
+  }
+
+  [[gnu::noinline]] TakeResult take_from_window(MatchKey key, void** cookie) noexcept {
     std::uint64_t depth = 0;
-    if (has_indexed()) {
-      const TakeResult indexed = search_index(key, cookie);
-      if (indexed.taken) return indexed;
-      depth = indexed.depth;
-    }
     const std::size_t position = find_in_window(key, depth);
     if (position == Window::kNone) return {false, depth};
     *cookie = window_.cookie_at(position);

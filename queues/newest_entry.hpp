@@ -97,9 +97,10 @@ class NewestEntry {
   }
   Glance take_indexed(const MatchKey& key, void** cookie, std::uint64_t& depth) noexcept {
     if constexpr (requires { older_.is_indexed(); }) {
-      const Glance glance = older_.take_indexed(key, cookie);
-      depth = glance == Glance::taken || waits_;
-      if (glance != Glance::none || !waits_ || !keys_meet(newest_.key, key)) return glance;
+      const Glance glance = older_.take_indexed(key, cookie, depth);
+      if (glance != Glance::none || !waits_) return glance;
+      ++depth;
+      if (!keys_meet(newest_.key, key)) return glance;
       *cookie = newest_.cookie;
       waits_ = false;
       return Glance::taken;
