@@ -2,13 +2,10 @@
 #pragma once
 
 #include <algorithm>
-#include <iterator>
-#include <memory>
-#include <new>
-#include <unordered_map>
-#include <utility>
+#include <cstddef>
+#include <cstdint>
 
-#include "match/context.hpp"
+#include "match/contexts.hpp"
 #include "match/envelope.hpp"
 #include "match/operations.hpp"
 #include "match/side_counts.hpp"
@@ -22,8 +19,7 @@ namespace tagline {
 //
 // A match is exact on the context, so each context has a pair of queues of its
 // own: no search looks at another communicator's entries, and no structure has
-// to store the context. The pair used last is remembered, because hosts either
-// keep one matcher per communicator or send bursts on one.
+// to store the context.
 //
 // Public calls read as a sentence: search the other queue, else append to mine.
 template <class Queue>
@@ -33,14 +29,11 @@ class QueueMatcher final : public tagline_matcher {
   QueueMatcher(typename Queue::Parameters parameters, const simd::Kernels& kernels,
                std::size_t pool_bytes, std::uint64_t first_handle,
                MemoryLimit* shared_limit = nullptr)
-      : parameters_(parameters),
-        kernels_(kernels),
-        memory_(pool_bytes, shared_limit),
-        resources_(make_resources()),
+      : contexts_(parameters, kernels, pool_bytes, shared_limit),
         posted_(first_handle == 0 ? 1 : first_handle) {
     isa_name = kernels.isa;
   }
-  ~QueueMatcher() override { memory_.note_out_of_use(this); }
+  ~QueueMatcher() override { contexts_.memory().note_out_of_use(this); }
 
   // The two operations of every message: what nearly all of them do is here or a jump
   // away, without a call. For that every other way takes at most the six arguments that
@@ -48,7 +41,7 @@ class QueueMatcher final : public tagline_matcher {
   // through memory cost more than a short search.
   [[gnu::flatten]] tagline_status post_receive(Envelope envelope, void* receive, void** message,
                                                tagline_handle* handle) noexcept override {
-    Context* context = last_;
+    Context* context = contexts_.last();
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::post_receive>(envelope, receive, message, handle);
     }
@@ -66,7 +59,7 @@ class QueueMatcher final : public tagline_matcher {
 
   [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
                                          void** receive) noexcept override {
-    Context* context = last_;
+    Context* context = contexts_.last();
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::arrive>(envelope, message, receive);
     }
@@ -83,7 +76,7 @@ class QueueMatcher final : public tagline_matcher {
 
   [[gnu::flatten]] tagline_status claim(Envelope envelope, void** message,
                                         Envelope* found) noexcept override {
-    Context* context = known_context(envelope.context_id);
+    Context* context = contexts_.find(envelope.context_id);
     if (context == nullptr || context->unexpected.empty()) return TAGLINE_NOT_FOUND;
     const MatchKey key = receive_key(envelope);
     if (found == nullptr) {
@@ -100,7 +93,7 @@ class QueueMatcher final : public tagline_matcher {
 
   [[gnu::flatten]] tagline_status append_receive(Envelope envelope, void* receive,
                                                  tagline_handle* handle) noexcept override {
-    Context* context = last_;
+    Context* context = contexts_.last();
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::append_receive>(envelope, receive, handle);
     }
@@ -109,7 +102,7 @@ class QueueMatcher final : public tagline_matcher {
 
   [[gnu::flatten]] tagline_status match_message(Envelope envelope,
                                                 void** receive) noexcept override {
-    Context* context = known_context(envelope.context_id);
+    Context* context = contexts_.find(envelope.context_id);
     if (context == nullptr || context->posted.empty()) return TAGLINE_NOT_FOUND;
     const bool taken = search_and_take(context->posted, exact_key(envelope), posted_, receive);
     return taken ? TAGLINE_MATCHED : TAGLINE_NOT_FOUND;
@@ -117,7 +110,7 @@ class QueueMatcher final : public tagline_matcher {
 
   [[gnu::flatten]] tagline_status append_message(Envelope envelope,
                                                  void* message) noexcept override {
-    Context* context = last_;
+    Context* context = contexts_.last();
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::append_message>(envelope, message);
     }
@@ -125,7 +118,7 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   tagline_status probe(Envelope envelope, void** message, Envelope* found) noexcept override {
-    Context* context = known_context(envelope.context_id);
+    Context* context = contexts_.find(envelope.context_id);
     if (context == nullptr) return TAGLINE_NOT_FOUND;
     const auto hit = search(context->unexpected, receive_key(envelope), unexpected_);
     if (!hit) return TAGLINE_NOT_FOUND;
@@ -154,8 +147,9 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   tagline_status set_hints(std::uint64_t context_id, unsigned hints) noexcept override {
-    if (!find_or_make_context(context_id)) return no_memory();
-    known_context(context_id)->set_hints(hints);
+    Context* context = contexts_.find_or_make(context_id);
+    if (context == nullptr) return no_memory();
+    context->set_hints(hints);
     return TAGLINE_OK;
   }
 
@@ -168,26 +162,30 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   tagline_statistics statistics() const noexcept override {
-    tagline_statistics all = {posted_.statistics(), unexpected_.statistics(), memory_.used_bytes()};
-    all.posted.false_positives = resources_->counts(QueueSide::posted).false_positives;
-    all.unexpected.false_positives = resources_->counts(QueueSide::unexpected).false_positives;
+    tagline_statistics all = {posted_.statistics(), unexpected_.statistics(),
+                              contexts_.memory().used_bytes()};
+    all.posted.false_positives = contexts_.counts(QueueSide::posted).false_positives;
+    all.unexpected.false_positives = contexts_.counts(QueueSide::unexpected).false_positives;
     return all;
   }
 
   // Of what there is already the observer learns by a move of the queues.
   tagline_status observe_memory(MemoryObserver* observer) noexcept override {
-    memory_.note_out_of_use(this);
-    memory_.set_observer(observer);
-    memory_.note_in_use(this, sizeof *this);
-    if (observer == nullptr || contexts_.empty() || move_queues()) return TAGLINE_OK;
-    memory_.note_out_of_use(this);
-    memory_.set_observer(nullptr);
+    NodeMemory& memory = contexts_.memory();
+    memory.note_out_of_use(this);
+    memory.set_observer(observer);
+    memory.note_in_use(this, sizeof *this);
+    if (observer == nullptr || contexts_.empty() || contexts_.move_queues()) return TAGLINE_OK;
+    memory.note_out_of_use(this);
+    memory.set_observer(nullptr);
     return no_memory();
   }
 
  private:
   using Context = MatchContext<Queue>;
   using Side = SideCounts;
+  // What is looked at before a search.
+  enum class Glimpse { at_hand, indexed };
 
  public:
   // ---- Parts, for matchers that are made of several of these, one thread at a time.
@@ -202,7 +200,7 @@ class QueueMatcher final : public tagline_matcher {
 
   // The oldest posted receive that accepts a message; the oldest message for a receive.
   Found find(tagline_side side, Envelope envelope) noexcept {
-    Context* context = known_context(envelope.context_id);
+    Context* context = contexts_.find(envelope.context_id);
     if (context == nullptr) return {};
     Queue& queue = queue_of(*context, side);
     const MatchKey key = side == TAGLINE_POSTED ? exact_key(envelope) : receive_key(envelope);
@@ -212,14 +210,14 @@ class QueueMatcher final : public tagline_matcher {
 
   // The very receive: by envelope and cookie, by sequence number.
   Found find_posted(Envelope envelope, void* receive) noexcept {
-    Context* context = known_context(envelope.context_id);
+    Context* context = contexts_.find(envelope.context_id);
     if (context == nullptr) return {};
     const auto hit = context->posted.find_exact(receive_key(envelope), receive);
     return {context, hit, hit ? context->posted.at(hit).sequence : 0};
   }
 
   Found find_posted(std::uint64_t context_id, tagline_handle handle) noexcept {
-    Context* context = known_context(context_id);
+    Context* context = contexts_.find(context_id);
     if (context == nullptr) return {};
     return {context, context->posted.find_sequence(handle), handle};
   }
@@ -251,8 +249,9 @@ class QueueMatcher final : public tagline_matcher {
   // Appends with the entry's own sequence number, above those of its context.
   tagline_status append(tagline_side which, std::uint64_t context_id,
                         const QueueEntry& entry) noexcept {
-    if (!find_or_make_context(context_id)) return no_memory();
-    Queue& queue = queue_of(*last_, which);
+    Context* context = contexts_.find_or_make(context_id);
+    if (context == nullptr) return no_memory();
+    Queue& queue = queue_of(*context, which);
     Side& side = side_of(which);
     if (!queue.has_room() && !make_room(queue, side)) return no_memory();
     side.advance(entry.sequence);
@@ -266,26 +265,26 @@ class QueueMatcher final : public tagline_matcher {
   // another matcher, which has none that are newer.
   void move_oldest(tagline_side side, std::size_t entries, QueueMatcher& to) noexcept {
     constexpr MatchKey kEveryEntry = {0, 0};
-    for (const auto& [id, context] : contexts_) {
-      Queue& queue = queue_of(*context, side);
+    contexts_.for_each([&](Context& context) {
+      Queue& queue = queue_of(context, side);
       for (; entries > 0 && !queue.empty(); --entries) {
         std::uint64_t depth = 0;
         const auto oldest = queue.find(kEveryEntry, depth);
-        if (to.append(side, id, queue.at(oldest)) != TAGLINE_QUEUED) return;
+        if (to.append(side, context.id, queue.at(oldest)) != TAGLINE_QUEUED) return;
         queue.erase(oldest);
         ++side_of(side).left;
         ++side_of(side).unmatched;
       }
-    }
+    });
   }
 
   // visit(context_id, entry), oldest first within a context.
   template <class Visit>
   void for_each_entry(tagline_side side, Visit visit) const {
-    for (const auto& [id, context] : contexts_) {
-      const Queue& queue = side == TAGLINE_POSTED ? context->posted : context->unexpected;
-      queue.for_each([&, id = id](const QueueEntry& entry) { visit(id, entry); });
-    }
+    contexts_.for_each([&](Context& context) {
+      const Queue& queue = queue_of(context, side);
+      queue.for_each([&](const QueueEntry& entry) { visit(context.id, entry); });
+    });
   }
 
   // visit(side, entry) once the entry is out.
@@ -293,7 +292,6 @@ class QueueMatcher final : public tagline_matcher {
   std::size_t remove_context(std::uint64_t context_id, Visit visit) {
     const std::size_t removed = remove(
         context_id, [](const QueueEntry&) { return true; }, visit);
-    if (last_ != nullptr && last_->id == context_id) last_ = nullptr;
     contexts_.erase(context_id);
     return removed;
   }
@@ -309,23 +307,11 @@ class QueueMatcher final : public tagline_matcher {
   }
 
  private:
-  using Contexts = std::unordered_map<std::uint64_t, std::unique_ptr<Context>>;
-
   Side& side_of(tagline_side side) noexcept {
     return side == TAGLINE_POSTED ? posted_ : unexpected_;
   }
   static Queue& queue_of(Context& context, tagline_side side) noexcept {
     return side == TAGLINE_POSTED ? context.posted : context.unexpected;
-  }
-
-  // The pair of queues of a context, or nullptr if it has none.
-  Context* known_context(std::uint64_t id) noexcept {
-    if (last_ != nullptr && last_->id == id) [[likely]] {
-      return last_;
-    }
-    const auto found = contexts_.find(id);
-    if (found == contexts_.end()) return nullptr;
-    return last_ = found->second.get();
   }
 
   static bool is_context(const Context* context, const Envelope& envelope) noexcept {
@@ -337,18 +323,8 @@ class QueueMatcher final : public tagline_matcher {
   template <auto operation, class... Arguments>
   [[gnu::noinline, gnu::cold]] tagline_status with_context(Envelope envelope,
                                                            Arguments... arguments) noexcept {
-    return find_or_make_context(envelope.context_id) ? (this->*operation)(envelope, arguments...)
-                                                     : no_memory();
-  }
-
-  bool find_or_make_context(std::uint64_t id) noexcept try {
-    if (known_context(id) != nullptr) return true;
-    // Made before it is entered: no id stands in the map without its context.
-    auto made = std::make_unique<Context>(id, *resources_, parameters_);
-    last_ = contexts_.emplace(id, std::move(made)).first->second.get();
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
+    if (contexts_.find_or_make(envelope.context_id) == nullptr) return no_memory();
+    return (this->*operation)(envelope, arguments...);
   }
 
   // bits: source and tag as the envelope has them.
@@ -364,54 +340,35 @@ class QueueMatcher final : public tagline_matcher {
     return append(context->posted, key, receive, posted_, handle);
   }
 
-  // Where there is something to meet. bits: of an exact key, here and below.
+  // Where there is something to meet: what is at hand, then, where most entries are behind an
+  // index, nearly always one look into it. bits: of an exact key, here and below.
+  template <Glimpse glimpse = Glimpse::at_hand>
   [[gnu::noinline, gnu::flatten]] tagline_status meet_and_post(Context* context, std::uint64_t bits,
                                                                void* receive, void** message,
                                                                tagline_handle* handle) noexcept {
     const MatchKey key = {bits, kSourceMask | kTagMask};
-    const Glance glance = take_at_hand(context->unexpected, key, unexpected_, message);
+    const Glance glance = take_at<glimpse>(context->unexpected, key, unexpected_, message);
     if (glance == Glance::taken) return TAGLINE_MATCHED;
     if (glance == Glance::none) return post(context, key, receive, handle);
-    if constexpr (OffersIndex<Queue>) {
+    if constexpr (OffersIndex<Queue> && glimpse == Glimpse::at_hand) {
       if (context->unexpected.is_indexed())
-        return search_index_and_post(context, bits, receive, message, handle);
+        return meet_and_post<Glimpse::indexed>(context, bits, receive, message, handle);
     }
     return search_and_post(context, bits, receive, message, handle);
   }
 
+  template <Glimpse glimpse = Glimpse::at_hand>
   [[gnu::noinline, gnu::flatten]] tagline_status meet_and_arrive(Context* context,
                                                                  std::uint64_t bits, void* message,
                                                                  void** receive) noexcept {
     const MatchKey key = {bits, kSourceMask | kTagMask};
-    const Glance glance = take_at_hand(context->posted, key, posted_, receive);
+    const Glance glance = take_at<glimpse>(context->posted, key, posted_, receive);
     if (glance == Glance::taken) return TAGLINE_MATCHED;
     if (glance == Glance::none) return keep(context, key, message);
-    if constexpr (OffersIndex<Queue>) {
+    if constexpr (OffersIndex<Queue> && glimpse == Glimpse::at_hand) {
       if (context->posted.is_indexed())
-        return search_index_and_arrive(context, bits, message, receive);
+        return meet_and_arrive<Glimpse::indexed>(context, bits, message, receive);
     }
-    return search_and_arrive(context, bits, message, receive);
-  }
-
-  // Where most entries are behind an index, nearly always one look into it.
-  [[gnu::noinline, gnu::flatten]] tagline_status search_index_and_post(
-      Context* context, std::uint64_t bits, void* receive, void** message,
-      tagline_handle* handle) noexcept {
-    const MatchKey key = {bits, kSourceMask | kTagMask};
-    const Glance glance = take_indexed(context->unexpected, key, unexpected_, message);
-    if (glance == Glance::taken) return TAGLINE_MATCHED;
-    if (glance == Glance::none) return post(context, key, receive, handle);
-    return search_and_post(context, bits, receive, message, handle);
-  }
-
-  [[gnu::noinline, gnu::flatten]] tagline_status search_index_and_arrive(Context* context,
-                                                                         std::uint64_t bits,
-                                                                         void* message,
-                                                                         void** receive) noexcept {
-    const MatchKey key = {bits, kSourceMask | kTagMask};
-    const Glance glance = take_indexed(context->posted, key, posted_, receive);
-    if (glance == Glance::taken) return TAGLINE_MATCHED;
-    if (glance == Glance::none) return keep(context, key, message);
     return search_and_arrive(context, bits, message, receive);
   }
 
@@ -447,25 +404,15 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   // Of a queue that is not empty.
-  Glance take_at_hand(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
-    if constexpr (OffersAtHand<Queue>) {
-      std::uint64_t depth = 0;
-      const Glance glance = queue.take_at_hand(key, cookie, depth);
-      return count_glance(side, glance, depth);
+  template <Glimpse glimpse>
+  Glance take_at(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
+    std::uint64_t depth = 0;
+    Glance glance;
+    if constexpr (glimpse == Glimpse::indexed) {
+      glance = queue.take_indexed(key, cookie, depth);
+    } else {
+      glance = queue.take_at_hand(key, cookie, depth);
     }
-    return Glance::unknown;
-  }
-
-  Glance take_indexed(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
-    if constexpr (OffersIndex<Queue>) {
-      std::uint64_t depth = 0;
-      const Glance glance = queue.take_indexed(key, cookie, depth);
-      return count_glance(side, glance, depth);
-    }
-    return Glance::unknown;
-  }
-
-  static Glance count_glance(Side& side, Glance glance, std::uint64_t depth) noexcept {
     if (glance == Glance::taken) ++side.left;
     if (glance != Glance::unknown) side.count_search(depth, glance == Glance::taken);
     return glance;
@@ -537,87 +484,24 @@ class QueueMatcher final : public tagline_matcher {
     return true;
   }
 
-  // ---- Memory of a queue that was long: as long as a matcher holds much of it, an
-  // append now and then looks whether its queues have become short for good. If so
-  // they move to new nodes and tables, and the old ones are returned little by
-  // little. Nothing on the way of a message counts for this, nor does any structure
-  // have to know how to become smaller.
-
-  static constexpr std::size_t kMuchMemory = std::size_t{256} << 10;
-  static constexpr std::size_t kMuchPerEntry = 4096;  // bytes: sparse tables, and views of them
-  static constexpr std::uint64_t kPauseAfter = 64;    // appends
-  static constexpr unsigned kPatience = 128;          // pauses
-  static constexpr std::uint64_t kDeep = 16;          // entries
-  static constexpr std::uint64_t kMostMoved = 256;    // entries, contexts
-
-  // Behind an append that is done but for the high water mark.
+  // Much memory is looked after now and then, see Contexts. Behind an append that is done
+  // but for the high water mark.
   [[gnu::noinline, gnu::cold]] tagline_status pause(Side& side) noexcept {
     if (side.next_sequence == 0) side.skip_zero();
     side.high_water = std::max(side.high_water, side.length());
-    memory_.return_some();
-    const std::uint64_t length = posted_.length() + unexpected_.length();
-    if (queue_bytes() <= std::max<std::size_t>(length * kMuchPerEntry, enough_bytes_)) {
-      quiet_pauses_ = 0;
-    } else if (++quiet_pauses_ > kPatience) {
-      quiet_pauses_ = 0;
-      if (length <= kMostMoved && contexts_.size() <= kMostMoved) move_queues();
-    }
+    contexts_.save_memory(posted_.length() + unexpected_.length());
     plan_pause(side);
     return TAGLINE_QUEUED;
   }
 
   void plan_pause(Side& side) noexcept {
-    const bool wanted = memory_.deferred_bytes() > 0 || queue_bytes() > enough_bytes_;
     const std::uint64_t then = side.next_sequence + kPauseAfter;
-    side.pause_at = wanted && then > side.next_sequence ? then : 0;
-  }
-
-  std::size_t queue_bytes() const noexcept {
-    return memory_.used_bytes() - memory_.deferred_bytes();
-  }
-
-  std::unique_ptr<QueueResources> make_resources() {
-    return std::make_unique<QueueResources>(kernels_, memory_, Queue::node_bytes(parameters_));
-  }
-
-  // False without memory for that: all stays where it is.
-  bool move_queues() noexcept try {
-    std::unique_ptr<QueueResources> resources = make_resources();
-    std::copy(resources_->side_counts, std::end(resources_->side_counts), resources->side_counts);
-    Contexts contexts;
-    for (const auto& [id, context] : contexts_) {
-      auto copy = std::make_unique<Context>(id, *resources, parameters_);
-      copy->set_hints(context->hints);
-      if (!copy_entries(context->posted, copy->posted)) return false;
-      if (!copy_entries(context->unexpected, copy->unexpected)) return false;
-      contexts.emplace(id, std::move(copy));
-    }
-    last_ = last_ == nullptr ? nullptr : contexts.at(last_->id).get();
-    contexts.swap(contexts_);
-    resources.swap(resources_);
-    resources->pool.doom();
-    memory_.defer_releases(true);
-    contexts.clear();
-    resources.reset();
-    memory_.defer_releases(false);
-    enough_bytes_ = std::max(kMuchMemory, 2 * queue_bytes());
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-
-  static bool copy_entries(const Queue& from, Queue& to) {
-    bool copied = true;
-    from.for_each([&](const QueueEntry& entry) {
-      copied = copied && (to.has_room() || to.make_room());
-      if (copied) to.append(entry);
-    });
-    return copied;
+    side.pause_at = contexts_.holds_much() && then > side.next_sequence ? then : 0;
   }
 
   template <class Predicate, class Visit>
   std::size_t remove(std::uint64_t context_id, Predicate wanted, Visit visit) {
-    Context* context = known_context(context_id);
+    Context* context = contexts_.find(context_id);
     if (context == nullptr) return 0;
     const auto remove_from = [&](tagline_side which, Queue& queue, Side& side) {
       return queue.remove_if(wanted, [&](const QueueEntry& entry) {
@@ -630,17 +514,12 @@ class QueueMatcher final : public tagline_matcher {
            remove_from(TAGLINE_UNEXPECTED, context->unexpected, unexpected_);
   }
 
-  Context* last_ = nullptr;
-  const typename Queue::Parameters parameters_;
-  const simd::Kernels& kernels_;
-  NodeMemory memory_;
-  std::unique_ptr<QueueResources> resources_;
+  static constexpr std::uint64_t kPauseAfter = 64;  // appends
+  static constexpr std::uint64_t kDeep = 16;        // entries
+
+  Contexts<Queue> contexts_;
   Side posted_;
   Side unexpected_{1};
-  // Destroyed before the resources that its queues return their memory to.
-  Contexts contexts_;
-  std::size_t enough_bytes_ = kMuchMemory;  // that the queues may hold, whatever their length
-  unsigned quiet_pauses_ = 0;               // in a row
 };
 
 }  // namespace tagline

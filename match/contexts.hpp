@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <unordered_map>
+#include <utility>
+
+#include "match/context.hpp"
+#include "queues/resources.hpp"
+
+namespace tagline {
+
+// The contexts of one matcher, and the memory of their queues. The context used last is
+// remembered, because hosts either keep one matcher per communicator or send bursts on one.
+//
+// Memory of queues that were long: as long as much is held, the matcher asks now and then
+// (save_memory) whether they have become short for good. If so they move to new nodes and
+// tables, and the old ones are returned little by little. Nothing on the way of a message
+// counts for this, nor does any structure have to know how to become smaller.
+template <class Queue>
+class Contexts {
+ public:
+  using Context = MatchContext<Queue>;
+
+  // pool_bytes: see NodeMemory. shared_limit: of several matchers together, or nullptr.
+  Contexts(typename Queue::Parameters parameters, const simd::Kernels& kernels,
+           std::size_t pool_bytes, MemoryLimit* shared_limit)
+      : parameters_(parameters),
+        kernels_(kernels),
+        memory_(pool_bytes, shared_limit),
+        resources_(make_resources()) {}
+
+  bool empty() const noexcept { return contexts_.empty(); }
+
+  // The context used last, or nullptr.
+  Context* last() const noexcept { return last_; }
+
+  // nullptr if there is none of this id.
+  Context* find(std::uint64_t id) noexcept {
+    if (last_ != nullptr && last_->id == id) [[likely]] {
+      return last_;
+    }
+    const auto found = contexts_.find(id);
+    if (found == contexts_.end()) return nullptr;
+    return last_ = found->second.get();
+  }
+
+  // nullptr if there is no memory for a new one.
+  Context* find_or_make(std::uint64_t id) noexcept try {
+    if (Context* known = find(id)) return known;
+    // Made before it is entered: no id stands in the map without its context.
+    auto made = std::make_unique<Context>(id, *resources_, parameters_);
+    return last_ = contexts_.emplace(id, std::move(made)).first->second.get();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+
+  void erase(std::uint64_t id) noexcept {
+    if (last_ != nullptr && last_->id == id) last_ = nullptr;
+    contexts_.erase(id);
+  }
+
+  // visit(context), in no order.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const auto& [id, context] : contexts_) visit(*context);
+  }
+
+  NodeMemory& memory() noexcept { return memory_; }
+  const NodeMemory& memory() const noexcept { return memory_; }
+  const QueueCounts& counts(QueueSide side) const noexcept { return resources_->counts(side); }
+
+  // Whether save_memory() has something to look after.
+  bool holds_much() const noexcept {
+    return memory_.deferred_bytes() > 0 || queue_bytes() > enough_bytes_;
+  }
+
+  // Returns some of what has been given up, and gives up what was not needed for long.
+  // length: of all queues.
+  void save_memory(std::uint64_t length) noexcept {
+    memory_.return_some();
+    if (queue_bytes() <= std::max<std::size_t>(length * kMuchPerEntry, enough_bytes_)) {
+      quiet_looks_ = 0;
+    } else if (++quiet_looks_ > kPatience) {
+      quiet_looks_ = 0;
+      if (length <= kMostMoved && contexts_.size() <= kMostMoved) move_queues();
+    }
+  }
+
+  // All queues to new nodes and tables. False without memory for that: all stays where it is.
+  bool move_queues() noexcept try {
+    std::unique_ptr<QueueResources> resources = make_resources();
+    std::copy(resources_->side_counts, std::end(resources_->side_counts), resources->side_counts);
+    Map contexts;
+    for (const auto& [id, context] : contexts_) {
+      auto copy = std::make_unique<Context>(id, *resources, parameters_);
+      copy->set_hints(context->hints);
+      if (!copy_entries(context->posted, copy->posted)) return false;
+      if (!copy_entries(context->unexpected, copy->unexpected)) return false;
+      contexts.emplace(id, std::move(copy));
+    }
+    last_ = last_ == nullptr ? nullptr : contexts.at(last_->id).get();
+    contexts.swap(contexts_);
+    resources.swap(resources_);
+    resources->pool.doom();
+    memory_.defer_releases(true);
+    contexts.clear();
+    resources.reset();
+    memory_.defer_releases(false);
+    enough_bytes_ = std::max(kMuchMemory, 2 * queue_bytes());
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+
+ private:
+  using Map = std::unordered_map<std::uint64_t, std::unique_ptr<Context>>;
+
+  static constexpr std::size_t kMuchMemory = std::size_t{256} << 10;
+  static constexpr std::size_t kMuchPerEntry = 4096;  // bytes: sparse tables, and views of them
+  static constexpr unsigned kPatience = 128;          // looks
+  static constexpr std::uint64_t kMostMoved = 256;    // entries, contexts
+
+  std::size_t queue_bytes() const noexcept {
+    return memory_.used_bytes() - memory_.deferred_bytes();
+  }
+
+  std::unique_ptr<QueueResources> make_resources() {
+    return std::make_unique<QueueResources>(kernels_, memory_, Queue::node_bytes(parameters_));
+  }
+
+  static bool copy_entries(const Queue& from, Queue& to) {
+    bool copied = true;
+    from.for_each([&](const QueueEntry& entry) {
+      copied = copied && (to.has_room() || to.make_room());
+      if (copied) to.append(entry);
+    });
+    return copied;
+  }
+
+  Context* last_ = nullptr;
+  const typename Queue::Parameters parameters_;
+  const simd::Kernels& kernels_;
+  NodeMemory memory_;
+  std::unique_ptr<QueueResources> resources_;
+  // Destroyed before the resources that its queues return their memory to.
+  Map contexts_;
+  std::size_t enough_bytes_ = kMuchMemory;  // that the queues may hold, whatever their length
+  unsigned quiet_looks_ = 0;                // in a row
+};
+
+}  // namespace tagline
