@@ -419,17 +419,19 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   bool search_and_take(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
-    const TakeResult result = take_from(queue, key, cookie);
-    count_search(side, result.depth, result.taken);
-    if (result.taken) ++side.left;
-    return result.taken;
+    return take_from(queue, key, cookie, [&](std::uint64_t depth, bool taken) {
+      side.left += taken;
+      count_search(side, depth, taken);
+    });
   }
 
   // A deep search may have made an index, and so taken memory as an append does.
   void count_search(Side& side, std::uint64_t depth, bool matched) noexcept {
     side.count_search(depth, matched);
-    if (depth > kDeep && side.pause_at == 0) [[unlikely]]
-      plan_pause(side);
+    if constexpr (OffersIndex<Queue>) {
+      if (depth > kDeep && side.pause_at == 0) [[unlikely]]
+        plan_pause(side);
+    }
   }
 
   // What is found counts as a match, which take() makes it.

@@ -27,8 +27,9 @@ struct alignas(kCacheLine) SideCounts {
     if (depth == 1 && matched) [[likely]]
       return;
     passed += depth - matched;
-    depth_max = std::max(depth_max, depth);
-    other_searches += !matched;
+    if (!matched) ++other_searches;
+    if (depth > depth_max) [[unlikely]]
+      depth_max = depth;
   }
 
   // A search that found what stays where it is.

@@ -109,22 +109,11 @@ class WindowedIndex {
     return window_.lacks(key, depth) && indexed_->lacks(key);
   }
 
-  TakeResult take(const MatchKey& key, void** cookie) noexcept {
-    std::uint64_t depth = 0;
-    if (is_indexed()) {
-      const Glance glance = take_indexed(key, cookie, depth);
-      if (glance == Glance::unknown) return take_far(key, cookie);
-      return {glance == Glance::taken, depth};
-    }
-    const Glance glance = window_.take_near(key, cookie, depth);
-    if (glance != Glance::unknown) return {glance == Glance::taken, depth};
-    if (indexing_ || !window_.is_one_group()) return take_from_window(key, cookie);
-    const std::size_t position = window_.find_in_group(key);
-    if (position == Window::kNone) return {false, pass(window_.tail())};
-    depth = position - window_.head() + 1;
-    *cookie = window_.cookie_at(position);
-    window_.erase_in_group(position);
-    return {true, depth};
+  template <class Count>
+  bool take(const MatchKey& key, void** cookie, Count count) noexcept {
+    const TakeResult result = search_and_take(key, cookie);
+    count(result.depth, result.taken);
+    return result.taken;
   }
 
   // While there is an index, an entry may go straight there: see take_in().
@@ -244,6 +233,24 @@ class WindowedIndex {
   // Entries of the window before it is asked whether they belong into the index.
   std::size_t most_outside() const noexcept {
     return had_index_ ? std::min(window_.capacity(), Window::kGroup) : window_.capacity();
+  }
+
+  TakeResult search_and_take(const MatchKey& key, void** cookie) noexcept {
+    std::uint64_t depth = 0;
+    if (is_indexed()) {
+      const Glance glance = take_indexed(key, cookie, depth);
+      if (glance == Glance::unknown) return take_far(key, cookie);
+      return {glance == Glance::taken, depth};
+    }
+    const Glance glance = window_.take_near(key, cookie, depth);
+    if (glance != Glance::unknown) return {glance == Glance::taken, depth};
+    if (indexing_ || !window_.is_one_group()) return take_from_window(key, cookie);
+    const std::size_t position = window_.find_in_group(key);
+    if (position == Window::kNone) return {false, pass(window_.tail())};
+    depth = position - window_.head() + 1;
+    *cookie = window_.cookie_at(position);
+    window_.erase_in_group(position);
+    return {true, depth};
   }
 
   // The index is a call away, so that a queue without one keeps its registers.

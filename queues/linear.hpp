@@ -35,7 +35,7 @@ namespace tagline {
 // and may offer shortcuts on a queue that is not empty:
 //
 //   take_at_hand(key, cookie, depth)  take(), if a look at the ends tells
-//   take(key, cookie)              find, at and erase in one
+//   take(key, cookie, count)       find, at and erase in one, see take_from()
 //   set_hints(hints)               spare work; they may change while entries wait
 //
 // Guarantees: append and erase are O(1); find touches one line per entry and
@@ -90,15 +90,16 @@ class LinearQueue {
 
   // As find() and erase(), but the oldest entry apart: most matches are, and then there
   // is nothing to count, and nothing older to load.
-  TakeResult take(const MatchKey& key, void** cookie) noexcept {
-    if (empty()) return {false, 0};
+  template <class Count>
+  bool take(const MatchKey& key, void** cookie, Count count) noexcept {
     Entry* oldest = static_cast<Entry*>(ends_.newer);
     if (keys_meet(oldest->value.key, key)) {
       *cookie = oldest->value.cookie;
       ends_.newer = oldest->newer;
       ends_.newer->older = &ends_;
       pool_->release(oldest);
-      return {true, 1};
+      count(1, true);
+      return true;
     }
     std::uint64_t depth = 1;
     for (Links* links = oldest->newer; links != &ends_; links = links->newer) {
@@ -107,9 +108,11 @@ class LinearQueue {
       if (!keys_meet(entry->value.key, key)) continue;
       *cookie = entry->value.cookie;
       erase({entry});
-      return {true, depth};
+      count(depth, true);
+      return true;
     }
-    return {false, depth};
+    count(depth, false);
+    return false;
   }
 
   Hit find_exact(const MatchKey& key, const void* cookie) const noexcept {

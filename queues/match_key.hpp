@@ -75,8 +75,9 @@ concept OffersAtHand = requires(Queue queue, MatchKey key, void** cookie, std::u
   queue.take_at_hand(key, cookie, depth);
 };
 template <class Queue>
-concept OffersTake = requires(Queue queue, MatchKey key, void** cookie) {
-  queue.take(key, cookie);
+concept OffersTake = requires(Queue queue, MatchKey key, void** cookie,
+                              void (*count)(std::uint64_t, bool)) {
+  queue.take(key, cookie, count);
 };
 // May keep entries in an index.
 template <class Queue>
@@ -86,18 +87,24 @@ concept OffersIndex = requires(Queue queue, MatchKey key, void** cookie, std::ui
   queue.make_room_at_once();
 };
 
-// Finds and takes out the oldest entry that meets the key.
-template <class Queue>
-inline TakeResult take_from(Queue& queue, const MatchKey& key, void** cookie) noexcept {
+// Finds and takes out the oldest entry that meets the key; false: there is none. Calls
+// count(depth, taken) once, where the structure knows both: what is counted of a match is
+// then decided by the compiler.
+template <class Queue, class Count>
+inline bool take_from(Queue& queue, const MatchKey& key, void** cookie, Count count) noexcept {
   if constexpr (OffersTake<Queue>) {
-    return queue.take(key, cookie);
+    return queue.take(key, cookie, count);
   } else {
     std::uint64_t depth = 0;
     const auto hit = queue.find(key, depth);
-    if (!hit) return {false, depth};
+    if (!hit) {
+      count(depth, false);
+      return false;
+    }
     *cookie = queue.at(hit).cookie;
     queue.erase(hit);
-    return {true, depth};
+    count(depth, true);
+    return true;
   }
 }
 

@@ -108,15 +108,22 @@ class NewestEntry {
     return Glance::unknown;
   }
 
-  TakeResult take(const MatchKey& key, void** cookie) noexcept {
-    TakeResult result{false, 0};
-    if (!older_.empty()) result = take_from(older_, key, cookie);
-    if (result.taken || !waits_) return result;
-    ++result.depth;
-    if (!keys_meet(newest_.key, key)) return result;
+  template <class Count>
+  bool take(const MatchKey& key, void** cookie, Count count) noexcept {
+    std::uint64_t passed = 0;
+    const auto count_older = [&](std::uint64_t depth, bool taken) {
+      passed = depth;
+      if (taken) count(depth, true);
+    };
+    if (!older_.empty() && take_from(older_, key, cookie, count_older)) return true;
+    if (!waits_ || !keys_meet(newest_.key, key)) {
+      count(passed + waits_, false);
+      return false;
+    }
     *cookie = newest_.cookie;
     waits_ = false;
-    return {true, result.depth};
+    count(passed + 1, true);
+    return true;
   }
 
   Hit find(const MatchKey& key, std::uint64_t& depth) noexcept {

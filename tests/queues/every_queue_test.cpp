@@ -61,12 +61,19 @@ class Twin {
       return;
     }
     std::uint64_t depth = 0;
-    if constexpr (requires { queue.take(key, nullptr); }) {
+    if constexpr (OffersTake<decltype(queue)>) {
       if ((++calls & 1) != 0) {
         void* cookie = nullptr;
-        const TakeResult result = queue.take(key, &cookie);
-        ASSERT_EQ(result.taken, place != reference.size());
-        if (!result.taken) return;
+        int counts = 0;
+        bool counted_as_taken = false;
+        const bool taken = queue.take(key, &cookie, [&](std::uint64_t, bool is_taken) {
+          ++counts;
+          counted_as_taken = is_taken;
+        });
+        ASSERT_EQ(taken, place != reference.size());
+        ASSERT_EQ(counts, 1);
+        ASSERT_EQ(counted_as_taken, taken);
+        if (!taken) return;
         ASSERT_EQ(cookie, reference.entries[place].cookie);
         reference.erase(place);
         return;
