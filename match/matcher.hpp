@@ -406,16 +406,15 @@ class QueueMatcher final : public tagline_matcher {
   // Of a queue that is not empty.
   template <Glimpse glimpse>
   Glance take_at(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
-    std::uint64_t depth = 0;
-    Glance glance;
+    const auto count = [&](std::uint64_t depth, bool taken) {
+      side.left += taken;
+      side.count_search(depth, taken);
+    };
     if constexpr (glimpse == Glimpse::indexed) {
-      glance = queue.take_indexed(key, cookie, depth);
+      return queue.take_indexed(key, cookie, count);
     } else {
-      glance = queue.take_at_hand(key, cookie, depth);
+      return queue.take_at_hand(key, cookie, count);
     }
-    if (glance == Glance::taken) ++side.left;
-    if (glance != Glance::unknown) side.count_search(depth, glance == Glance::taken);
-    return glance;
   }
 
   bool search_and_take(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {

@@ -89,18 +89,23 @@ class WindowedIndex {
   bool is_indexed() const noexcept { return indexed_ != nullptr; }
 
   // take(), unless it takes more than one look into the index. Wants is_indexed().
-  Glance take_indexed(const MatchKey& key, void** cookie, std::uint64_t& depth) noexcept {
+  template <class Count>
+  Glance take_indexed(const MatchKey& key, void** cookie, Count count) noexcept {
     const Glance glance = indexed_->take(key, cookie);
+    if (glance == Glance::unknown) return glance;
     if (glance == Glance::taken) {
-      depth = 1;
       if (indexed_->empty()) [[unlikely]]
         leave_index();
-    } else if (glance == Glance::none && !window_.empty()) {
-      const TakeResult result = take_from_window(key, cookie);
-      depth = result.depth;
-      return result.taken ? Glance::taken : Glance::none;
+      count(1, true);
+      return glance;
     }
-    return glance;
+    if (window_.empty()) {
+      count(0, false);
+      return glance;
+    }
+    const TakeResult result = take_from_window(key, cookie);
+    count(result.depth, result.taken);
+    return result.taken ? Glance::taken : Glance::none;
   }
 
   // True if one look tells that no entry meets the key. depth: of that look.
@@ -111,9 +116,23 @@ class WindowedIndex {
 
   template <class Count>
   bool take(const MatchKey& key, void** cookie, Count count) noexcept {
-    const TakeResult result = search_and_take(key, cookie);
-    count(result.depth, result.taken);
-    return result.taken;
+    const auto counted = [&](const TakeResult& result) {
+      count(result.depth, result.taken);
+      return result.taken;
+    };
+    if (is_indexed()) {
+      const Glance glance = take_indexed(key, cookie, count);
+      return glance == Glance::unknown ? counted(take_far(key, cookie)) : glance == Glance::taken;
+    }
+    const Glance glance = window_.take_near(key, cookie, count);
+    if (glance != Glance::unknown) return glance == Glance::taken;
+    if (indexing_ || !window_.is_one_group()) return counted(take_from_window(key, cookie));
+    const std::size_t position = window_.find_in_group(key);
+    if (position == Window::kNone) return counted({false, pass(window_.tail())});
+    *cookie = window_.cookie_at(position);
+    count(position - window_.head() + 1, true);
+    window_.erase_in_group(position);
+    return true;
   }
 
   // While there is an index, an entry may go straight there: see take_in().
@@ -233,24 +252,6 @@ class WindowedIndex {
   // Entries of the window before it is asked whether they belong into the index.
   std::size_t most_outside() const noexcept {
     return had_index_ ? std::min(window_.capacity(), Window::kGroup) : window_.capacity();
-  }
-
-  TakeResult search_and_take(const MatchKey& key, void** cookie) noexcept {
-    std::uint64_t depth = 0;
-    if (is_indexed()) {
-      const Glance glance = take_indexed(key, cookie, depth);
-      if (glance == Glance::unknown) return take_far(key, cookie);
-      return {glance == Glance::taken, depth};
-    }
-    const Glance glance = window_.take_near(key, cookie, depth);
-    if (glance != Glance::unknown) return {glance == Glance::taken, depth};
-    if (indexing_ || !window_.is_one_group()) return take_from_window(key, cookie);
-    const std::size_t position = window_.find_in_group(key);
-    if (position == Window::kNone) return {false, pass(window_.tail())};
-    depth = position - window_.head() + 1;
-    *cookie = window_.cookie_at(position);
-    window_.erase_in_group(position);
-    return {true, depth};
   }
 
   // The index is a call away, so that a queue without one keeps its registers.

@@ -34,8 +34,8 @@ namespace tagline {
 //
 // and may offer shortcuts on a queue that is not empty:
 //
-//   take_at_hand(key, cookie, depth)  take(), if a look at the ends tells
-//   take(key, cookie, count)       find, at and erase in one, see take_from()
+//   take(key, cookie, count)          find, at and erase in one, see take_from()
+//   take_at_hand(key, cookie, count)  the same, if a look at the ends tells
 //   set_hints(hints)               spare work; they may change while entries wait
 //
 // Guarantees: append and erase are O(1); find touches one line per entry and

@@ -70,26 +70,28 @@ enum class Glance {
   unknown  // a search can tell; nothing has changed
 };
 
+// What takes a match out is told how to count: count(depth, taken), depth in entries looked at.
+// It is called once, where both are known, so that the compiler decides what is counted of a
+// match; a glance that has found nothing out does not call it.
+using CountOfSearch = void (*)(std::uint64_t depth, bool taken);
+
 template <class Queue>
-concept OffersAtHand = requires(Queue queue, MatchKey key, void** cookie, std::uint64_t& depth) {
-  queue.take_at_hand(key, cookie, depth);
+concept OffersAtHand = requires(Queue queue, MatchKey key, void** cookie, CountOfSearch count) {
+  queue.take_at_hand(key, cookie, count);
 };
 template <class Queue>
-concept OffersTake = requires(Queue queue, MatchKey key, void** cookie,
-                              void (*count)(std::uint64_t, bool)) {
+concept OffersTake = requires(Queue queue, MatchKey key, void** cookie, CountOfSearch count) {
   queue.take(key, cookie, count);
 };
 // May keep entries in an index.
 template <class Queue>
-concept OffersIndex = requires(Queue queue, MatchKey key, void** cookie, std::uint64_t& depth) {
+concept OffersIndex = requires(Queue queue, MatchKey key, void** cookie, CountOfSearch count) {
   queue.is_indexed();
-  queue.take_indexed(key, cookie, depth);
+  queue.take_indexed(key, cookie, count);
   queue.make_room_at_once();
 };
 
-// Finds and takes out the oldest entry that meets the key; false: there is none. Calls
-// count(depth, taken) once, where the structure knows both: what is counted of a match is
-// then decided by the compiler.
+// Finds and takes out the oldest entry that meets the key; false: there is none.
 template <class Queue, class Count>
 inline bool take_from(Queue& queue, const MatchKey& key, void** cookie, Count count) noexcept {
   if constexpr (OffersTake<Queue>) {

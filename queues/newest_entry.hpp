@@ -74,18 +74,24 @@ class NewestEntry {
   }
 
   // Wants !empty(). The match is the newest entry, if all older ones are seen to be no
-  // match, or the oldest. depth: what was looked at.
-  Glance take_at_hand(const MatchKey& key, void** cookie, std::uint64_t& depth) noexcept {
-    depth = 1;
+  // match, or the oldest.
+  template <class Count>
+  Glance take_at_hand(const MatchKey& key, void** cookie, Count count) noexcept {
+    std::uint64_t depth = 1;
     if (older_.empty()) {
-      if (!keys_meet(newest_.key, key)) return Glance::none;
+      if (!keys_meet(newest_.key, key)) {
+        count(1, false);
+        return Glance::none;
+      }
     } else if (!waits_ || !keys_meet(newest_.key, key) ||
                (!overtaking_ && !lacks(older_, key, depth))) {
-      depth = 1;
-      return take_oldest(older_, key, cookie) ? Glance::taken : Glance::unknown;
+      if (!take_oldest(older_, key, cookie)) return Glance::unknown;
+      count(1, true);
+      return Glance::taken;
     }
     *cookie = newest_.cookie;
     waits_ = false;
+    count(depth, true);
     return Glance::taken;
   }
 
@@ -95,15 +101,13 @@ class NewestEntry {
     if constexpr (requires { older_.is_indexed(); }) return older_.is_indexed();
     return false;
   }
-  Glance take_indexed(const MatchKey& key, void** cookie, std::uint64_t& depth) noexcept {
+  template <class Count>
+  Glance take_indexed(const MatchKey& key, void** cookie, Count count) noexcept {
     if constexpr (requires { older_.is_indexed(); }) {
-      const Glance glance = older_.take_indexed(key, cookie, depth);
-      if (glance != Glance::none || !waits_) return glance;
-      ++depth;
-      if (!keys_meet(newest_.key, key)) return glance;
-      *cookie = newest_.cookie;
-      waits_ = false;
-      return Glance::taken;
+      std::uint64_t passed = 0;
+      const Glance glance = older_.take_indexed(key, cookie, count_match(count, passed));
+      if (glance != Glance::none) return glance;
+      return take_newest(key, cookie, passed, count) ? Glance::taken : Glance::none;
     }
     return Glance::unknown;
   }
@@ -111,19 +115,8 @@ class NewestEntry {
   template <class Count>
   bool take(const MatchKey& key, void** cookie, Count count) noexcept {
     std::uint64_t passed = 0;
-    const auto count_older = [&](std::uint64_t depth, bool taken) {
-      passed = depth;
-      if (taken) count(depth, true);
-    };
-    if (!older_.empty() && take_from(older_, key, cookie, count_older)) return true;
-    if (!waits_ || !keys_meet(newest_.key, key)) {
-      count(passed + waits_, false);
-      return false;
-    }
-    *cookie = newest_.cookie;
-    waits_ = false;
-    count(passed + 1, true);
-    return true;
+    if (!older_.empty() && take_from(older_, key, cookie, count_match(count, passed))) return true;
+    return take_newest(key, cookie, passed, count);
   }
 
   Hit find(const MatchKey& key, std::uint64_t& depth) noexcept {
@@ -178,6 +171,32 @@ class NewestEntry {
       return true;
     }
     return false;
+  }
+
+  // Counts a match, and notes how much a search has passed that made none.
+  template <class Count>
+  static auto count_match(Count& count, std::uint64_t& passed) noexcept {
+    return [&](std::uint64_t depth, bool taken) {
+      if (taken) {
+        count(depth, true);
+      } else {
+        passed = depth;
+      }
+    };
+  }
+
+  // When nothing older is the match.
+  template <class Count>
+  bool take_newest(const MatchKey& key, void** cookie, std::uint64_t passed,
+                   Count& count) noexcept {
+    if (!waits_ || !keys_meet(newest_.key, key)) {
+      count(passed + waits_, false);
+      return false;
+    }
+    *cookie = newest_.cookie;
+    waits_ = false;
+    count(passed + 1, true);
+    return true;
   }
 
   // Where the structure can tell and do that without a search.

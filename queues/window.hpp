@@ -71,19 +71,26 @@ class Window {
   }
 
   // Looks at the oldest entry, and at the newest if there are two.
-  Glance take_near(const MatchKey& key, void** cookie, std::uint64_t& depth) noexcept {
-    if (empty()) return Glance::none;
+  template <class Count>
+  Glance take_near(const MatchKey& key, void** cookie, Count count) noexcept {
+    if (empty()) {
+      count(0, false);
+      return Glance::none;
+    }
     if (holes_ != 0) return Glance::unknown;
     if (meets(head_, key)) {
-      ++depth;
       *cookie = cookie_at(head_++);
+      count(1, true);
       return Glance::taken;
     }
-    if (tail_ - head_ > 2) return Glance::unknown;
-    const bool one = tail_ - head_ == 1;
-    depth += one ? 1 : 2;
-    if (one || !meets(tail_ - 1, key)) return Glance::none;
+    const std::size_t length = tail_ - head_;
+    if (length > 2) return Glance::unknown;
+    if (length == 1 || !meets(tail_ - 1, key)) {
+      count(length, false);
+      return Glance::none;
+    }
     *cookie = cookie_at(--tail_);
+    count(2, true);
     return Glance::taken;
   }
 

@@ -82,7 +82,8 @@ class Twin {
     if constexpr (OffersAtHand<decltype(queue)>) {
       void* cookie = nullptr;
       std::uint64_t looked_at = 0;
-      switch (queue.take_at_hand(key, &cookie, looked_at)) {
+      const auto count = [&](std::uint64_t entries, bool) { looked_at = entries; };
+      switch (queue.take_at_hand(key, &cookie, count)) {
         case Glance::taken:
           ASSERT_LT(place, reference.size());
           ASSERT_EQ(cookie, reference.entries[place].cookie);
