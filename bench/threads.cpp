@@ -7,8 +7,10 @@
 //
 // Prints one JSON object per point on stdout. A point is
 //   MATCHER,THREADS,LENGTH,UMQ_LENGTH,WILDCARD_PERCENT,KEYS,FIRST
-// and points come from the command line, so that what is compared runs in turns, in one
-// process: --turns of --ms each for every point, the best turn counts.
+// MATCHER as tagline.h names it, or apart:STRUCTURE: a matcher for each thread, which is what
+// the machine gives to threads that share nothing. Points come from the command line, so that
+// what is compared runs in turns, in one process: --turns of --ms each for every point, the
+// best turn counts.
 #include <sched.h>
 
 #include <CLI/CLI.hpp>
@@ -32,6 +34,7 @@ using Clock = std::chrono::steady_clock;
 struct Point {
   std::string text;
   std::string matcher;
+  bool apart = false;  // one for each thread
   int threads = 1;
   int length = 0;      // posted receives that wait
   int umq_length = 0;  // messages that wait
@@ -48,9 +51,13 @@ struct alignas(64) Thread {
 struct alignas(64) Signal {
   std::atomic<bool> on{false};
 };
+struct alignas(64) Count {
+  std::atomic<std::size_t> value{0};
+};
 
 constexpr std::int32_t kAhead = 1000000;  // tags of the entries that wait
 constexpr std::int32_t kSource = 1;
+const std::string kApart = "apart:";
 
 [[noreturn]] void fail(const std::string& text) {
   std::fprintf(stderr, "threads: %s\n", text.c_str());
@@ -64,7 +71,8 @@ Point parse(const std::string& text) {
   for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
   if (fields.size() != 7) fail("a point has 7 fields: " + text);
   point.text = text;
-  point.matcher = fields[0];
+  point.apart = fields[0].starts_with(kApart);
+  point.matcher = point.apart ? fields[0].substr(kApart.size()) : fields[0];
   int* const numbers[] = {&point.threads, &point.length, &point.umq_length, &point.wildcard_percent,
                           &point.keys};
   for (std::size_t i = 0; i < std::size(numbers); ++i) *numbers[i] = std::stoi(fields[i + 1]);
@@ -98,14 +106,14 @@ void fill(tagline_matcher* matcher, const Point& point) {
   }
 }
 
-// The first thread fills the queues, so that a thread alone is the only one that ever
-// calls. Alternates until it is told to stop.
-void work(tagline_matcher* matcher, const Point& point, int number, Signal& filled,
-          const Signal& go, const Signal& stop, Thread& self) {
+// A matcher's first thread fills its queues, so that a thread alone is the only one that
+// ever calls. Alternates until it is told to stop.
+void work(tagline_matcher* matcher, const Point& point, int number, Count& filled, const Signal& go,
+          const Signal& stop, Thread& self) {
   keep_on_core(number, point.threads);
-  if (number == 0) {
+  if (number == 0 || point.apart) {
     fill(matcher, point);
-    filled.on.store(true, std::memory_order_release);
+    filled.value.fetch_add(1, std::memory_order_release);
   }
   while (!go.on.load(std::memory_order_acquire)) sched_yield();
   std::uint64_t matches = 0;
@@ -138,15 +146,20 @@ void work(tagline_matcher* matcher, const Point& point, int number, Signal& fill
 double measure(const Point& point, double ms) {
   tagline_options options = TAGLINE_OPTIONS_DEFAULT;
   options.queue = point.matcher.c_str();
-  tagline_matcher* matcher = nullptr;
-  if (tagline_create(&options, &matcher) != TAGLINE_OK) fail(tagline_error_message());
-  Signal filled, go, stop;
-  std::vector<Thread> threads(static_cast<std::size_t>(point.threads));
-  for (int t = 0; t < point.threads; ++t) {
-    Thread& thread = threads[static_cast<std::size_t>(t)];
-    thread.thread = std::thread([&, t] { work(matcher, point, t, filled, go, stop, thread); });
+  std::vector<tagline_matcher*> matchers(point.apart ? static_cast<std::size_t>(point.threads) : 1);
+  for (tagline_matcher*& matcher : matchers) {
+    if (tagline_create(&options, &matcher) != TAGLINE_OK) fail(tagline_error_message());
   }
-  while (!filled.on.load(std::memory_order_acquire)) sched_yield();
+  Count filled;
+  Signal go, stop;
+  std::vector<Thread> threads(static_cast<std::size_t>(point.threads));
+  for (std::size_t t = 0; t < threads.size(); ++t) {
+    tagline_matcher* const matcher = matchers[t % matchers.size()];
+    Thread& thread = threads[t];
+    thread.thread = std::thread(
+        [&, t, matcher] { work(matcher, point, static_cast<int>(t), filled, go, stop, thread); });
+  }
+  while (filled.value.load(std::memory_order_acquire) < matchers.size()) sched_yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const auto begin = Clock::now();
   go.on.store(true, std::memory_order_release);
@@ -159,14 +172,18 @@ double measure(const Point& point, double ms) {
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
 
-  tagline_statistics all;
-  tagline_get_statistics(matcher, &all);
-  if (all.posted.length != static_cast<std::uint64_t>(point.length) ||
-      all.unexpected.length != static_cast<std::uint64_t>(point.umq_length) ||
-      all.posted.matches + all.unexpected.matches != matches) {
-    fail("lost or invented a match: " + point.text);
+  std::uint64_t seen = 0;
+  for (tagline_matcher* matcher : matchers) {
+    tagline_statistics all;
+    tagline_get_statistics(matcher, &all);
+    seen += all.posted.matches + all.unexpected.matches;
+    if (all.posted.length != static_cast<std::uint64_t>(point.length) ||
+        all.unexpected.length != static_cast<std::uint64_t>(point.umq_length)) {
+      fail("lost or invented an entry: " + point.text);
+    }
+    tagline_destroy(matcher);
   }
-  tagline_destroy(matcher);
+  if (seen != matches) fail("lost or invented a match: " + point.text);
   return static_cast<double>(matches) / seconds;
 }
 

@@ -17,7 +17,7 @@ namespace bench {
 namespace {
 
 struct Point {
-  std::string threading;  // empty: none, for one thread
+  std::string threading;  // empty: none, for one thread; apart: a matcher for each thread
   std::string lock;
   std::string structure;
   int threads;
@@ -75,6 +75,7 @@ std::vector<Point> make_points(bool quick, const std::vector<int>& lengths) {
     lists(2, length, length, 0, true);  // figure 6.2, 6.3
     lists(2, length, 0, 0, false);      // figure 6.6
     adaptive({"", "", "", 2, length, length});
+    points.push_back({"apart", "", "linear", 2, length, length});
   }
   for (const int length : {1, 32, 1024}) {
     for (const int wildcards : {1, 100}) {
@@ -101,6 +102,7 @@ std::vector<Point> make_points(bool quick, const std::vector<int>& lengths) {
       point.threads = threads;
       points.push_back(point.with("locked", "spin", "adaptive"));
       points.push_back(point.with("sharded", "", "adaptive"));
+      points.push_back(point.with("apart", "", "adaptive"));
     }
   }
   std::sort(points.begin(), points.end());
@@ -138,7 +140,8 @@ std::vector<Record> make_records(const Rates& rates, const Record& common) {
   for (const auto& [point, samples] : rates) {
     Record record = common;
     record["matcher"] = point.threading.empty() ? "unlocked" : point.threading;
-    record["lock"] = point.threading.empty() ? "none" : point.lock.empty() ? "spin" : point.lock;
+    const bool locks = !point.threading.empty() && point.threading != "apart";
+    record["lock"] = !locks ? "none" : point.lock.empty() ? "spin" : point.lock;
     record["structure"] = point.structure;
     record["threads"] = point.threads;
     record["length"] = point.length;
@@ -188,7 +191,7 @@ void print_tables(const Rates& rates, const std::vector<int>& lengths) {
                          const std::vector<int>& its_lengths) {
     Table table(title);
     table.header({"length", "mcs M/s", "spin M/s", "tail mcs / mcs", "tail spin / spin",
-                  "tail best / best", "tail spin / mcs", "binned mcs / mcs"});
+                  "tail best / best", "tail spin / mcs", "binned mcs / mcs", "apart / best"});
     for (const int length : its_lengths) {
       const Point at{"", "", "", 2, length, umq ? length : 0, wildcards};
       const auto of = [&](const char* threading, const char* lock) {
@@ -205,7 +208,8 @@ void print_tables(const Rates& rates, const std::vector<int>& lengths) {
                  cell(ratio(rates, of("tail", "mcs"), of("locked", "mcs"))),
                  cell(ratio(rates, of("tail", "spin"), of("locked", "spin"))), cell(best_tail),
                  cell(ratio(rates, of("tail", "spin"), of("locked", "mcs"))),
-                 cell(ratio(rates, of("binned", "mcs"), of("locked", "mcs")))});
+                 cell(ratio(rates, of("binned", "mcs"), of("locked", "mcs"))),
+                 cell(ratio(rates, of("apart", ""), best))});
     }
     std::printf("%s\n", table.text().c_str());
   };
@@ -232,16 +236,19 @@ void print_tables(const Rates& rates, const std::vector<int>& lengths) {
 
   Table shards("Shards, adaptive queues");
   shards.header({"length", "keys a thread", "wildcards %", "first", "1 thread M/s",
-                 "1 thread / unlocked", "2 threads / 1", "2 threads / single lock"});
+                 "1 thread / unlocked", "2 threads / 1", "2 / 1, a matcher each",
+                 "2 threads / single lock"});
   for (const auto& [one, samples] : rates) {
     if (one.threading != "sharded" || one.threads != 1) continue;
     Point two = one;
     two.threads = 2;
-    shards.row({std::to_string(one.length), one.keys == 0 ? "all one" : std::to_string(one.keys),
-                std::to_string(one.wildcard_percent), one.arrive_first ? "arrival" : "receive",
-                rate_cell(rates, one), cell(ratio(rates, one, one.with("", "", "adaptive"))),
-                cell(ratio(rates, two, one)),
-                cell(ratio(rates, two, two.with("locked", "spin", "adaptive")))});
+    shards.row(
+        {std::to_string(one.length), one.keys == 0 ? "all one" : std::to_string(one.keys),
+         std::to_string(one.wildcard_percent), one.arrive_first ? "arrival" : "receive",
+         rate_cell(rates, one), cell(ratio(rates, one, one.with("", "", "adaptive"))),
+         cell(ratio(rates, two, one)),
+         cell(ratio(rates, two.with("apart", "", "adaptive"), one.with("apart", "", "adaptive"))),
+         cell(ratio(rates, two, two.with("locked", "spin", "adaptive")))});
   }
   std::printf("%s\n", shards.text().c_str());
 }
