@@ -25,7 +25,7 @@ namespace tagline {
 //   take_oldest(key, cookie)  take(), if one look finds the oldest entry to be the match
 //   take_in(entry)            append() by another way, where has_room() says no;
 //   take_in_at_once(entry)    the same, if it takes no memory
-//   is_indexed(), take_indexed(key, cookie)  see below
+//   is_indexed(), take_indexed(key, cookie, count)  see below
 //
 // Guarantees: those of the structure; the newest entry is found after all others,
 // because it is the last in order, unless overtaking is allowed.
