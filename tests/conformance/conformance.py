@@ -16,11 +16,11 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from pathlib import Path
 
+from machine import Machine
 from suites import ROOT, ROWS, SUITES, Unavailable, say
 
 PMLS = ("ob1", "tagline")
@@ -33,28 +33,6 @@ QUICK_HANGING_LIMIT = 3
 
 # Verdicts about one test over all its runs.
 SAME, FLAKY, SLOW, FIXED, DIFFERENT = "same", "flaky", "slow", "fixed", "different"
-
-
-class Machine:
-    """Several tests at a time, or one alone."""
-
-    def __init__(self):
-        self.condition = threading.Condition()
-        self.running = 0
-        self.alone = False
-
-    def __call__(self, alone, work):
-        with self.condition:
-            self.condition.wait_for(lambda: not self.alone and not (alone and self.running))
-            self.running += 1
-            self.alone = alone
-        try:
-            return work()
-        finally:
-            with self.condition:
-                self.running -= 1
-                self.alone = False
-                self.condition.notify_all()
 
 
 jobs = set()  # under way

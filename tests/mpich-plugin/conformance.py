@@ -11,11 +11,12 @@ LD_LIBRARY_PATH. Paths:
   nodes    odd ranks on one node that is none and even ones on another, and the netmod's
            matching off: both at once, and a receive from any source waits for both
 
-Where tagline fails and unmodified passes both run twice more, alone. With --quick and
---observed only tagline runs, without the tests that the suite expects to fail, and what fails
-must pass when it runs once more.
+Where tagline fails and unmodified passes both run twice more, alone on the machine. With
+--quick and --observed only tagline runs, without the tests that the suite expects to fail,
+and what fails must pass when it runs once more.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import signal
@@ -28,6 +29,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/conformance"))
 import suites  # noqa: E402  (found by the line above)
+from machine import Machine  # noqa: E402
 from suites import Case, Suite, Unavailable, say  # noqa: E402
 
 LIBRARIES = ("unmodified", "tagline")
@@ -76,7 +78,8 @@ def make_case(directory, folder, words, options):
 
 def run(case, library, path, options, limit=None):
     """pass, fail or timeout, and the output, of one run."""
-    command = [options.mpiexec, "-n", str(case.ranks), *case.command]
+    command = [options.mpiexec, "-genv", "LD_PRELOAD", str(options.give_way),
+               "-n", str(case.ranks), *case.command]
     environment = dict(os.environ, LD_LIBRARY_PATH=str(options.mpich / library / "lib"))
     environment.update(PATHS[path])
     environment.update(setting.split("=", 1) for setting in case.environment)
@@ -114,24 +117,53 @@ def end_session(session):
             pass  # it has ended by itself
 
 
-def compare(case, path, options):
+def compare(case, path, options, machine):
+    alone = case.memory_gb >= 1
     runs = {"unmodified": [], "tagline": []}
     if not options.alone:
-        runs["unmodified"].append(run(case, "unmodified", path, options))
+        unmodified = machine(alone, lambda: run(case, "unmodified", path, options))
         # What hangs unmodified is not waited for as long again.
-        limit = XFAIL_LIMIT if runs["unmodified"][0][0] == "timeout" else case.limit
-        runs["tagline"].append(run(case, "tagline", path, options, limit))
-        if runs["unmodified"][0][0] == "pass" and runs["tagline"][0][0] != "pass":
+        limit = XFAIL_LIMIT if unmodified[0] == "timeout" else case.limit
+        tagline = machine(alone, lambda: run(case, "tagline", path, options, limit))
+        runs = {"unmodified": [unmodified], "tagline": [tagline]}
+        if unmodified[0] == "pass" and tagline[0] != "pass":
             for _ in range(2):
                 for library in LIBRARIES:
-                    runs[library].append(run(case, library, path, options))
+                    runs[library].append(
+                        machine(True, lambda library=library: run(case, library, path, options)))
     else:
-        runs["tagline"].append(run(case, options.alone, path, options))
+        runs["tagline"].append(machine(alone, lambda: run(case, options.alone, path, options)))
         if runs["tagline"][0][0] != "pass":
-            runs["tagline"].append(run(case, options.alone, path, options))
+            runs["tagline"].append(machine(True, lambda: run(case, options.alone, path, options)))
     outcomes = {library: [outcome for outcome, _ in results] for library, results in runs.items()}
     return {"directory": case.directory, "test": case.name, "path": path, **outcomes,
             "verdict": verdict(outcomes, options.alone), "output": runs["tagline"][-1][1][-4000:]}
+
+
+def compare_all(cases, path, options, results):
+    """Adds to the results, and keeps them in their file as they come: it may be cut short."""
+    machine = Machine()
+    end = time.monotonic() + (QUICK_SECONDS if options.quick else float("inf"))
+
+    def compare_in_time(case):
+        return compare(case, path, options, machine) if time.monotonic() < end else None
+
+    left_out = 0
+    options.results.parent.mkdir(parents=True, exist_ok=True)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        waiting = [pool.submit(compare_in_time, case) for case in cases]
+        for done in concurrent.futures.as_completed(waiting):
+            result = done.result()
+            if result is None:
+                left_out += 1
+                continue
+            results.append(result)
+            options.results.write_text(json.dumps(results, indent=1))
+            if result["verdict"] != "same":
+                say(f"{path} {result['directory']}/{result['test']}: {result['verdict']}, "
+                    f"unmodified {result['unmodified']}, tagline {result['tagline']}")
+    if left_out:
+        say(f"{path}: the machine is slow or busy, {left_out} tests left out")
 
 
 def verdict(outcomes, alone):
@@ -184,6 +216,8 @@ def parse():
     parser.add_argument("--path", choices=PATHS, action="append",
                         help="all if none is named; with --quick " + ", ".join(QUICK_PATHS))
     parser.add_argument("--ranks", type=int, help="most ranks of a test (4; with --quick 2)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() + 1,
+                        help="tests at a time (one more than processors)")
     parser.add_argument("--limit", type=int, default=60, metavar="SECONDS",
                         help="least time limit of a test (%(default)s)")
     parser.add_argument("--longest", type=int, metavar="SECONDS",
@@ -204,6 +238,16 @@ def parse():
     return options
 
 
+def build_give_way():
+    """Why it is loaded is said in its source."""
+    source = Path(__file__).resolve().parent / "give_way.c"
+    library = ROOT / ".cache/mpich/give_way.so"
+    if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
+        subprocess.run([os.environ.get("CC", "cc"), "-O2", "-shared", "-fPIC", source,
+                        "-o", library], check=True)
+    return library
+
+
 def read_suite(options):
     with suites.Locked():
         tree = suites.mpich_build(options.mpicc, options.directories)
@@ -218,6 +262,7 @@ def main():
         signal.signal(ending, lambda *_: sys.exit(130))
     options = parse()
     try:
+        options.give_way = build_give_way()
         suite = read_suite(options)
     except Unavailable as reason:
         say(f"SKIPPED: {reason}")
@@ -229,17 +274,8 @@ def main():
     results = []
     for path in options.path:
         start = time.monotonic()
-        for number, case in enumerate(cases):
-            if options.quick and time.monotonic() - start > QUICK_SECONDS:
-                say(f"{path}: the machine is slow or busy, {len(cases) - number} tests left out")
-                break
-            result = compare(case, path, options)
-            results.append(result)
-            if result["verdict"] != "same":
-                say(f"{path} {case.directory}/{case.name}: {result['verdict']}, unmodified "
-                    f"{result['unmodified']}, tagline {result['tagline']}")
-        options.results.parent.mkdir(parents=True, exist_ok=True)
-        options.results.write_text(json.dumps(results, indent=1))
+        compare_all(cases, path, options, results)
+        say(f"{path}: {time.monotonic() - start:.0f} s")
     print(table(results, options.alone))
     different = [result for result in results if result["verdict"] == "different"]
     for result in different:
