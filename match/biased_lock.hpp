@@ -20,46 +20,76 @@ inline std::uintptr_t this_thread() noexcept {
   return reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
 }
 
-// A spin lock that is free of charge for the first thread that takes it, until another
-// one does: most MPI programs that ask for MPI_THREAD_MULTIPLE communicate in one thread,
-// or in one per communicator.
+// A spin lock that is free of charge for one thread, until another one takes it: most MPI
+// programs that ask for MPI_THREAD_MULTIPLE communicate in one thread, or in one per
+// communicator. At first that is whoever comes first; later a thread that has had the lock
+// to itself for long may be favoured again, a few times in the life of a lock.
 //
-// The first thread may enter and leave by plain stores to a word that nobody else writes.
+// The favoured thread may enter and leave by plain stores to a word that nobody else writes.
 // An atomic exchange would make its store visible before its next load; instead whoever
-// comes second makes it so, for good and once:
+// comes second makes it so, once:
 //
-//   first thread   stores inside     looks at the bias
-//   second one     ends the bias     barrier in all threads   waits as long as inside is set
+//   favoured thread   stores inside     looks at the bias
+//   second one        ends the bias     barrier in all threads   waits as long as inside is set
 //
 // At least one of the two sees the other. From then on all take the word held, by an
 // exchange (asymmetric Dekker algorithm; as in biased locks of Java's virtual machines).
 // A third thread that comes in between does the same as the second one: only when somebody
 // has waited to the end is the bias gone.
 //
+// Each favour has a word `inside` of its own, and there are no more favours than words: a
+// thread may be long about finding out that its favour is over, and store to its word still.
+//
 // Not recursive.
 class BiasedLock {
  public:
-  // Before anybody uses it. Otherwise it is a spin lock from the start.
+  // A thread and the number of its favour; 0 is nobody's.
+  using Favour = std::uintptr_t;
+  static constexpr unsigned kFavours = 8;
+
+  // The number of the favour, if it is the thread's; otherwise kFavours or more.
+  static std::uintptr_t number_of(Favour favour, std::uintptr_t thread) noexcept {
+    return favour ^ thread;
+  }
+
+  // Before anybody uses it. Otherwise it is a spin lock for good.
   void allow_bias() noexcept {
-    if (allow_barriers()) bias_.store(Bias::valid, std::memory_order_relaxed);
+    if (!allow_barriers()) return;
+    given_ = 0;
+    bias_.store(kFree, std::memory_order_relaxed);
   }
 
-  // The way in of the thread that is_owners() has told so, as long as no other has come;
-  // out again by leave_first(). Once it has failed, it fails for good.
-  [[gnu::always_inline]] bool enter_first() noexcept {
-    inside_.store(true, std::memory_order_relaxed);
-    // The compiler keeps the order; the second thread's barrier makes the processor's.
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (bias_.load(std::memory_order_relaxed) == Bias::valid) [[likely]]
-      return true;
-    inside_.store(false, std::memory_order_release);
-    return false;
+  // The way in of the thread that has this favour; out again by leave(). Once it has failed,
+  // it fails for good. Inlined, all of them: nothing goes through memory.
+  [[gnu::always_inline]] bool enter(Favour favour) noexcept {
+    return enter(favour, inside_[favour % kFavours]);
   }
-  // With the lock taken by lock(): whether the next time enter_first() will do.
-  bool is_owners() const noexcept { return bias_.load(std::memory_order_relaxed) == Bias::valid; }
-
   // release: pairs with the acquire in revoke().
-  void leave_first() noexcept { inside_.store(false, std::memory_order_release); }
+  [[gnu::always_inline]] void leave(Favour favour) noexcept {
+    inside_[favour % kFavours].store(false, std::memory_order_release);
+  }
+  // The same with the first favour of a lock, which is just this_thread(): the place of its
+  // word need not be computed.
+  [[gnu::always_inline]] bool enter_first() noexcept { return enter(this_thread(), inside_[0]); }
+  [[gnu::always_inline]] void leave_first() noexcept {
+    inside_[0].store(false, std::memory_order_release);
+  }
+
+  // With the lock taken by lock(): whether the thread is favoured, if nothing is ending; what
+  // to enter() with the next time, or 0.
+  bool has_favour() const noexcept { return bias_.load(std::memory_order_relaxed) != kGone; }
+  Favour favour() const noexcept {
+    const Favour favour = bias_.load(std::memory_order_relaxed);
+    return number_of(favour, this_thread()) < kFavours ? favour : 0;
+  }
+
+  // With the lock taken by lock(), and no favour(): gives the thread one, if any are left.
+  void favour_this_thread() noexcept {
+    if (given_ + 1 == kFavours || bias_.load(std::memory_order_relaxed) != kGone) return;
+    // relaxed: unlock() comes behind it, and others look when they have taken the lock or
+    // seen it free.
+    bias_.store(this_thread() | ++given_, std::memory_order_relaxed);
+  }
 
   // False if it was another's, and had to be waited for.
   bool lock() noexcept {
@@ -77,16 +107,32 @@ class BiasedLock {
   void wait_until_free() noexcept {
     Backoff backoff;
     while (held_.is_held()) backoff.wait();
-    // acquire: pairs with the release in revoke().
-    if (bias_.load(std::memory_order_acquire) == Bias::gone) [[likely]]
+    // acquire: pairs with the release in revoke(). Behind the look at held_: whoever was
+    // favoured before that is seen.
+    const Favour favour = bias_.load(std::memory_order_acquire);
+    if (favour == kGone || favour == kFree) [[likely]]
       return;
-    // Behind the look at held_: whoever became the first one before that is seen.
-    const std::uintptr_t first = first_.load(std::memory_order_relaxed);
-    if (first != 0 && first != this_thread()) revoke();
+    if (thread_of(favour) != this_thread()) revoke(favour);
   }
 
  private:
-  enum class Bias : std::uint8_t { valid, ending, gone };
+  static constexpr Favour kGone = 0;                     // nobody is favoured
+  static constexpr Favour kFree = 1;                     // whoever comes first will be
+  static constexpr Favour kEnding = ~(~Favour{0} >> 1);  // with a favour: it ends
+  static constexpr Favour kNumber = kFavours - 1;
+
+  // A thread pointer is a multiple of 16, and in the lower half of the addresses.
+  static std::uintptr_t thread_of(Favour favour) noexcept { return favour & ~(kEnding | kNumber); }
+
+  [[gnu::always_inline]] bool enter(Favour favour, std::atomic<bool>& inside) noexcept {
+    inside.store(true, std::memory_order_relaxed);
+    // The compiler keeps the order; the second thread's barrier makes the processor's.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (bias_.load(std::memory_order_relaxed) == favour) [[likely]]
+      return true;
+    inside.store(false, std::memory_order_release);
+    return false;
+  }
 
   // Not with another exchange, which would take the line from the owner. Nor with a look too
   // soon: the line is the shard's, see Shard.
@@ -100,30 +146,32 @@ class BiasedLock {
   // With held_ taken.
   void claim_or_revoke() noexcept {
     // acquire: pairs with the release in revoke().
-    if (bias_.load(std::memory_order_acquire) == Bias::gone) [[likely]]
+    const Favour favour = bias_.load(std::memory_order_acquire);
+    if (favour == kGone) [[likely]]
       return;
-    const std::uintptr_t first = first_.load(std::memory_order_relaxed);
-    if (first == 0) {
-      first_.store(this_thread(), std::memory_order_relaxed);
-    } else if (first != this_thread()) {
-      revoke();
+    if (favour == kFree) {
+      bias_.store(this_thread(), std::memory_order_relaxed);
+    } else if (thread_of(favour) != this_thread()) {
+      revoke(favour);
     }
   }
 
-  [[gnu::noinline, gnu::cold]] void revoke() noexcept {
-    bias_.store(Bias::ending, std::memory_order_seq_cst);
+  // Whoever closes does not hold the lock, and may do this together with whoever does: both
+  // do the same for the same favour. No new one is given meanwhile, see Shards::lock().
+  [[gnu::noinline, gnu::cold]] void revoke(Favour favour) noexcept {
+    bias_.store(favour | kEnding, std::memory_order_seq_cst);
     barrier_in_all_threads();
     Backoff backoff;
-    // acquire: pairs with the release in leave_first().
-    while (inside_.load(std::memory_order_acquire)) backoff.wait();
-    // release: whoever sees it sees what the first thread did.
-    bias_.store(Bias::gone, std::memory_order_release);
+    // acquire: pairs with the release in leave().
+    while (inside_[favour % kFavours].load(std::memory_order_acquire)) backoff.wait();
+    // release: whoever sees it sees what the favoured thread did.
+    bias_.store(kGone, std::memory_order_release);
   }
 
   SpinLock held_;
-  std::atomic<bool> inside_{false};  // written by the first thread only
-  std::atomic<Bias> bias_{Bias::gone};
-  std::atomic<std::uintptr_t> first_{0};  // set once, with held_ taken
+  std::uint8_t given_ = kFavours - 1;        // number of the last favour; with held_ taken
+  std::atomic<bool> inside_[kFavours] = {};  // each written by one thread only
+  std::atomic<Favour> bias_{kGone};
 };
 
 }  // namespace tagline

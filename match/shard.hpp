@@ -16,28 +16,50 @@ template <class Core>
 struct alignas(kCacheLine) Shard {
   // One line: who has the lock has all of it.
   BiasedLock lock;
-  std::uint32_t handovers = 0;    // from one thread and key to others, see is_crowded()
-  std::uint64_t key = 0;          // of the last call
+  std::uint32_t handovers = 0;    // from one thread and key to others, see Shards::is_crowded()
+  std::uint64_t key = 0;          // of the last call that took the lock
   std::uintptr_t thread = 0;      // likewise
   std::uint64_t numbers_end = 0;  // of the block that its next receive is numbered from
   std::unique_ptr<Core> core;     // nullptr: nothing has come here yet
-  std::chrono::steady_clock::time_point since{};  // handovers are counted
 
   // In a line that all may read without taking the other from whoever works there.
-  alignas(kCacheLine) std::atomic<std::uintptr_t> first{0};  // to whom the lock may be biased
+  alignas(kCacheLine) std::atomic<BiasedLock::Favour> favour{0};  // that the lock gave last
+  // Seldom written.
+  std::chrono::steady_clock::time_point since{};  // handovers are counted
+  std::uintptr_t drawer = 0;                      // who came for numbers last
+  std::uint32_t handovers_drawn = 0;              // handovers then
 
-  // The only thread that has called so far has it to itself, whatever the gate says since:
-  // nobody else closes before that thread has lost its bias. To be left by lock.leave_first().
-  [[gnu::always_inline]] bool enter_first() noexcept {
+  // The thread that the lock favours has it to itself, whatever the gate says since: nobody
+  // else closes before that thread has lost its favour. To be left by leave().
+  [[gnu::always_inline]] bool enter() noexcept {
     // relaxed: a hint, for the lock to confirm.
-    if (first.load(std::memory_order_relaxed) != this_thread()) return false;
-    if (lock.enter_first()) [[likely]]
-      return true;
-    first.store(0, std::memory_order_relaxed);
+    BiasedLock::Favour last = favour.load(std::memory_order_relaxed);
+    if (last == this_thread()) [[likely]] {
+      if (lock.enter_first()) [[likely]]
+        return true;
+    } else {
+      if (BiasedLock::number_of(last, this_thread()) >= BiasedLock::kFavours) return false;
+      if (lock.enter(last)) return true;
+    }
+    // Unless it is another thread's meanwhile, which needs it to leave.
+    favour.compare_exchange_strong(last, 0, std::memory_order_relaxed);
     return false;
   }
-  // With the lock taken by its first thread, and the core there.
-  void remember_first() noexcept { first.store(this_thread(), std::memory_order_relaxed); }
+  [[gnu::always_inline]] void leave() noexcept {
+    lock.leave(favour.load(std::memory_order_relaxed));
+  }
+
+  // The same for the first favour of all alone, in few instructions.
+  [[gnu::always_inline]] bool enter_first() noexcept {
+    return favour.load(std::memory_order_relaxed) == this_thread() && lock.enter_first();
+  }
+  [[gnu::always_inline]] void leave_first() noexcept { lock.leave_first(); }
+
+  // With the lock taken, and the core there. Where there is none the line stays as it is.
+  void remember_favour() noexcept {
+    const BiasedLock::Favour mine = lock.favour();
+    if (mine != 0) favour.store(mine, std::memory_order_relaxed);
+  }
 };
 
 // The gate: shards - 1, what of a key chooses the shard, a count of changes of that, and

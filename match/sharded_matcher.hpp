@@ -39,18 +39,18 @@ class ShardedMatcher final : public tagline_matcher {
   [[gnu::flatten]] tagline_status post_receive(Envelope envelope, void* receive, void** message,
                                                tagline_handle* handle) noexcept override {
     Shard* const alone = parts_.enter_alone();
-    if (alone == nullptr) return post_first(envelope, receive, message, handle);
+    if (alone == nullptr) return post_favoured(envelope, receive, message, handle);
     const tagline_status status = alone->core->post_receive(envelope, receive, message, handle);
-    alone->lock.leave_first();
+    alone->leave_first();
     return status;
   }
 
   [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
                                          void** receive) noexcept override {
     Shard* const alone = parts_.enter_alone();
-    if (alone == nullptr) return arrive_first(envelope, message, receive);
+    if (alone == nullptr) return arrive_favoured(envelope, message, receive);
     const tagline_status status = alone->core->arrive(envelope, message, receive);
-    alone->lock.leave_first();
+    alone->leave_first();
     return status;
   }
 
@@ -79,11 +79,10 @@ class ShardedMatcher final : public tagline_matcher {
   // Half of arrive(), for hosts that store a message only when nobody waits for it.
   [[gnu::flatten]] tagline_status match_message(Envelope envelope,
                                                 void** receive) noexcept override {
-    Shard* shard = parts_.enter_alone();
-    if (shard == nullptr) shard = parts_.enter_first(envelope);
-    if (shard == nullptr) return match_among(envelope, receive);
-    const tagline_status status = shard->core->match_message(envelope, receive);
-    shard->lock.leave_first();
+    Shard* const alone = parts_.enter_alone();
+    if (alone == nullptr) return match_favoured(envelope, receive);
+    const tagline_status status = alone->core->match_message(envelope, receive);
+    alone->leave_first();
     return status;
   }
 
@@ -195,16 +194,16 @@ class ShardedMatcher final : public tagline_matcher {
  private:
   // ---- Among other threads ---------------------------------------------------------
 
-  // Apart, so that each way saves registers for itself only: for the first thread that calls
-  // at a shard, and for all others.
-  [[gnu::noinline, gnu::flatten]] tagline_status post_first(Envelope envelope, void* receive,
-                                                            void** message,
-                                                            tagline_handle* handle) noexcept {
-    Shard* const shard = parts_.enter_first(envelope);
+  // Apart, so that each way saves registers for itself only: for the thread that the lock
+  // of a shard favours, and for all others.
+  [[gnu::noinline, gnu::flatten]] tagline_status post_favoured(Envelope envelope, void* receive,
+                                                               void** message,
+                                                               tagline_handle* handle) noexcept {
+    Shard* const shard = parts_.enter(envelope);
     if (shard == nullptr) return post_among(envelope, receive, message, handle);
     parts_.number_among(*shard);
     const tagline_status status = shard->core->post_receive(envelope, receive, message, handle);
-    shard->lock.leave_first();
+    shard->leave();
     return status;
   }
   [[gnu::noinline, gnu::flatten]] tagline_status post_among(Envelope envelope, void* receive,
@@ -215,12 +214,12 @@ class ShardedMatcher final : public tagline_matcher {
         [=, this] { return post_closed(envelope, receive, message, handle); });
   }
 
-  [[gnu::noinline, gnu::flatten]] tagline_status arrive_first(Envelope envelope, void* message,
-                                                              void** receive) noexcept {
-    Shard* const shard = parts_.enter_first(envelope);
+  [[gnu::noinline, gnu::flatten]] tagline_status arrive_favoured(Envelope envelope, void* message,
+                                                                 void** receive) noexcept {
+    Shard* const shard = parts_.enter(envelope);
     if (shard == nullptr) return arrive_among(envelope, message, receive);
     const tagline_status status = match_or_append(*shard, envelope, message, receive);
-    shard->lock.leave_first();
+    shard->leave();
     return status;
   }
   [[gnu::noinline, gnu::flatten]] tagline_status arrive_among(Envelope envelope, void* message,
@@ -230,6 +229,14 @@ class ShardedMatcher final : public tagline_matcher {
         [=, this] { return arrive_closed(envelope, message, receive); });
   }
 
+  [[gnu::noinline, gnu::flatten]] tagline_status match_favoured(Envelope envelope,
+                                                                void** receive) noexcept {
+    Shard* const shard = parts_.enter(envelope);
+    if (shard == nullptr) return match_among(envelope, receive);
+    const tagline_status status = shard->core->match_message(envelope, receive);
+    shard->leave();
+    return status;
+  }
   [[gnu::noinline, gnu::flatten]] tagline_status match_among(Envelope envelope,
                                                              void** receive) noexcept {
     return parts_.visit(

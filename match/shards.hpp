@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "match/concurrent_parts.hpp"
@@ -43,8 +45,8 @@ namespace tagline {
 // becomes many when threads with keys of their own take turns at it all the time, more when
 // they still do, and one again when wildcards keep the gate shut. Until then a matcher
 // costs what a single lock costs, in time and in memory, and less as long as only one
-// thread has called. Of many shards each is as free of charge for the first thread that calls
-// there, until another one does or closes.
+// thread calls. Of many shards each is as free of charge for a thread that calls there
+// alone, until another one does or closes.
 //
 // If nearly all wildcards that shut the gate leave the source open and name a tag, as most
 // programs' do, shards are chosen by context and tag alone from then on: such a receive and
@@ -88,22 +90,23 @@ class Shards : GateWord {
     }
   }
 
-  // The one shard, for the only thread that has called so far; nullptr: visit().
+  // The one shard, for the only thread that has called so far; to be left by leave_first().
+  // nullptr: enter().
   [[gnu::always_inline]] Shard* enter_alone() noexcept {
     return first_.enter_first() ? &first_ : nullptr;
   }
 
-  // The shard of the envelope, for the only thread that has called there so far; to be left
-  // by lock.leave_first(). nullptr: visit().
-  [[gnu::always_inline]] Shard* enter_first(Envelope envelope) noexcept {
-    // acquire, both: see visit(). Whoever closes ends the bias before it touches the shard,
+  // The shard of the envelope, one of many, for the thread that its lock favours; to be left
+  // by leave(). nullptr: visit().
+  [[gnu::always_inline]] Shard* enter(Envelope envelope) noexcept {
+    // acquire, both: see visit(). Whoever closes ends all favours before it touches a shard,
     // so this gate does.
     const std::uint64_t gate = gate_.load(std::memory_order_acquire);
     if ((gate & kShut) != 0 || (gate & kMask) == 0 || !has_one_shard(envelope, gate)) {
       return nullptr;
     }
     Shard& shard = shards_.load(std::memory_order_acquire)[hash(envelope, gate) & gate & kMask];
-    return shard.enter_first() ? &shard : nullptr;
+    return shard.enter() ? &shard : nullptr;
   }
 
   // open(shard) with the shard of the envelope to itself, or closed() with all of them.
@@ -191,9 +194,8 @@ class Shards : GateWord {
     const auto [place, is_new] = hints_.try_emplace(context_id, 0);
     const unsigned before = place->second;
     bool done = true;
-    for_each_core([&](Core& core) {
-      done = done && core.set_hints(context_id, hints) == TAGLINE_OK;
-    });
+    for_each_core(
+        [&](Core& core) { done = done && core.set_hints(context_id, hints) == TAGLINE_OK; });
     // A part that has no memory for the context has none to promise about either.
     if (!done) for_each_core([&](Core& core) { core.set_hints(context_id, before); });
     place->second = done ? hints : before;
@@ -278,10 +280,7 @@ class Shards : GateWord {
     // relaxed: set with the gate closed, and the gate's acquire came since.
     if (!older(next, shard.numbers_end) || older(next, floor_.load(std::memory_order_relaxed)))
         [[unlikely]] {
-      // relaxed: numbers have to differ and to grow; with the gate closed nobody draws.
-      const std::uint64_t block = next_number_.fetch_add(kBlock, std::memory_order_relaxed);
-      shard.numbers_end = block + kBlock;
-      shard.core->advance(TAGLINE_POSTED, block);
+      draw_numbers(shard);
     }
   }
 
@@ -303,10 +302,10 @@ class Shards : GateWord {
   static constexpr std::uint32_t kPatience = 128;
   static constexpr std::chrono::microseconds kTooSoon{2};  // between two handovers
   static constexpr std::uint32_t kMostPatience = 1u << 20;
-  static constexpr std::size_t kMostMoved = 1u << 16;        // entries
+  static constexpr std::size_t kMostMoved = 1u << 16;  // entries
   static constexpr std::size_t kMostArrays = 16;
   static constexpr unsigned kClosings = 256;                 // looked at together
-  static constexpr std::chrono::microseconds kTooOften{10};    // between two closings
+  static constexpr std::chrono::microseconds kTooOften{10};  // between two closings
   static constexpr unsigned kTooLong = 4096;                 // calls in one closing
 
   Shard* shards() const noexcept { return shards_.load(std::memory_order_relaxed); }
@@ -324,8 +323,8 @@ class Shards : GateWord {
       shard.lock.unlock();
       return Entry::too_late;
     }
-    if (shard.lock.is_owners() && shard.core != nullptr) [[unlikely]]
-      shard.remember_first();
+    if (shard.lock.has_favour() && shard.core != nullptr) [[unlikely]]
+      shard.remember_favour();
     return hands_over(shard, envelope) && is_crowded(shard, was_free ? kHandover : kWait)
                ? Entry::crowded
                : Entry::usual;
@@ -361,6 +360,26 @@ class Shards : GateWord {
     auto shards = std::make_unique<Shard[]>(count);
     for (std::size_t i = 0; i < count; ++i) shards[i].lock.allow_bias();
     return shards;
+  }
+
+  [[gnu::noinline, gnu::cold]] void draw_numbers(Shard& shard) noexcept {
+    // relaxed: numbers have to differ and to grow; with the gate closed nobody draws.
+    const std::uint64_t block = next_number_.fetch_add(kBlock, std::memory_order_relaxed);
+    shard.numbers_end = block + kBlock;
+    shard.core->advance(TAGLINE_POSTED, block);
+    note_drawing(shard);
+  }
+
+  // Who has come for numbers twice, and nobody with other keys in between, has the shard to
+  // itself, it seems. Counted here, because on the way of every call that counting alone
+  // costs threads that share a shard a tenth.
+  void note_drawing(Shard& shard) noexcept {
+    const bool again = std::exchange(shard.drawer, this_thread()) == this_thread();
+    const bool alone = std::exchange(shard.handovers_drawn, shard.handovers) == shard.handovers;
+    // relaxed: a shard's lock is held, unless all of them are. Whoever shuts the gate from here
+    // on waits for that lock, and finds the favour.
+    const bool open = (gate_.load(std::memory_order_relaxed) & kShut) == 0;
+    if (again && alone && open) shard.lock.favour_this_thread();
   }
 
   // Throws std::bad_alloc.
@@ -447,11 +466,24 @@ class Shards : GateWord {
       lose_patience();
       redistribute(count, 0);
     } else {
-      const std::size_t wanted = count == 1 ? kFirstShards : 4 * count;
+      const std::size_t wanted = count == 1 ? first_count() : 4 * count;
       // Calls that wait for each other all the same, or wildcards that wait: not soon again.
       if (wanted > kMostShards || !redistribute(wanted, 0)) lose_patience();
     }
     reopen();
+  }
+
+  // As many as there are keys, as far as one can tell.
+  std::size_t first_count() noexcept {
+    return std::clamp(std::bit_ceil(length()), kFirstShards, kMostShards);
+  }
+  // Of all queues.
+  std::size_t length() noexcept {
+    std::size_t length = 0;
+    for_each_core([&](Core& core) {
+      length += core.length(TAGLINE_POSTED) + core.length(TAGLINE_UNEXPECTED);
+    });
+    return length;
   }
 
   void lose_patience() noexcept {
@@ -468,11 +500,7 @@ class Shards : GateWord {
   // (0) or by one. False: all is as before, for lack of memory, or because that would take long
   // or be of no use.
   bool redistribute(std::size_t count, std::uint64_t by) noexcept try {
-    std::uint64_t length = 0;
-    for_each_core([&](Core& core) {
-      length += core.length(TAGLINE_POSTED) + core.length(TAGLINE_UNEXPECTED);
-    });
-    if (length > kMostMoved) return false;
+    if (length() > kMostMoved) return false;
     const std::vector<Item> all = items();
     const std::uint64_t changes = (gate_.load(std::memory_order_relaxed) & ~kShut) / kChange + 1;
     const std::uint64_t gate = kShut | changes * kChange | by | (count - 1);
@@ -508,7 +536,11 @@ class Shards : GateWord {
     tagline_statistics past = statistics();
     past.posted.length = past.unexpected.length = 0;
     past_ = past;
-    for (std::size_t i = 0; i <= mask(); ++i) shards()[i].core.reset();
+    for (std::size_t i = 0; i <= mask(); ++i) {
+      shards()[i].core.reset();
+      // Whoever closes keeps its own favours, and would enter.
+      shards()[i].favour.store(0, std::memory_order_relaxed);
+    }
     if (array != nullptr) {
       // The old ones stay: a call that is late may still take the lock of one.
       arrays_.push_back(std::move(array));
@@ -520,11 +552,7 @@ class Shards : GateWord {
     for (std::size_t i = 0; i < count; ++i) {
       Shard& shard = shards()[i];
       shard.core = std::move(cores[i]);
-      if (shard.core == nullptr) {
-        // Whoever closes keeps its own bias, and would enter.
-        shard.first.store(0, std::memory_order_relaxed);
-        continue;
-      }
+      if (shard.core == nullptr) continue;
       shard.core->advance(TAGLINE_POSTED, next_number_.load(std::memory_order_relaxed));
       shard.core->advance(TAGLINE_UNEXPECTED, next_stamp_.load(std::memory_order_relaxed));
       shard.numbers_end = shard.core->next_sequence(TAGLINE_POSTED);
@@ -552,7 +580,7 @@ class Shards : GateWord {
   SharedLimit limit_;
 
   // Read by every call, written by those that close.
-  alignas(kCacheLine) std::atomic<std::uint64_t> gate_{0};  // see kMask, kChange, kShut
+  alignas(kCacheLine) std::atomic<std::uint64_t> gate_{0};  // see GateWord
   std::atomic<std::uint32_t> patience_{kPatience};
   std::atomic<Shard*> shards_{&first_};
   std::atomic<std::uint64_t> floor_;  // no receive to come has a lower number
@@ -572,7 +600,7 @@ class Shards : GateWord {
   unsigned for_source_ = 0;   // for any tag of one source
   unsigned calls_ = 0;        // in the closing now
   std::chrono::steady_clock::time_point since_{};
-  tagline_statistics past_{};  // of cores that are gone
+  tagline_statistics past_{};                          // of cores that are gone
   std::unordered_map<std::uint64_t, unsigned> hints_;  // of contexts that have any
   MemoryObserver* observer_ = nullptr;
   const bool fixed_;

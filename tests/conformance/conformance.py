@@ -20,7 +20,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from machine import Machine
+from machine import Jobs, Machine
 from suites import ROOT, ROWS, SUITES, Unavailable, say
 
 PMLS = ("ob1", "tagline")
@@ -35,12 +35,12 @@ QUICK_HANGING_LIMIT = 3
 SAME, FLAKY, SLOW, FIXED, DIFFERENT = "same", "flaky", "slow", "fixed", "different"
 
 
-jobs = set()  # under way
+jobs = Jobs()
 
 
 def end_jobs(*_):
     """Ends what is under way, all processes of it, and this one."""
-    sessions = {str(job.pid) for job in list(jobs)}
+    sessions = {str(job.pid) for job in jobs.close()}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rsplit(")", 1)[1].split()
@@ -68,12 +68,9 @@ def run(case, pml, options, limit=None):
         command += ["--mca", "osc", "pt2pt"]
     environment = dict(os.environ, TAGLINE_EXPECT_PML=pml)
     environment.update(setting.split("=", 1) for setting in case.environment)
-    with subprocess.Popen(command + ["--", *case.command], cwd=case.folder, env=environment,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, start_new_session=True) as job:
-        jobs.add(job)
+    with jobs.start(command + ["--", *case.command], cwd=case.folder, env=environment) as job:
         output = job.communicate()[0].decode(errors="replace")
-        jobs.discard(job)
+        jobs.done(job)
     # 110 is mpirun's own time limit, 124 and 137 are the one around it.
     late = re.search("got (110|124|137)$|time limit", output, re.MULTILINE)
     if job.returncode == 0:

@@ -1,26 +1,44 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // match/biased_lock.hpp, and how match/shards.hpp closes over it. Any of three threads may
-// come first; that one's stores to `inside` leave its processor later, in their order.
-// BROKEN has no barrier. BROKEN_END takes a bias that is ending for one that has gone.
-#define NOBODY 9
-mtype = { valid, ending, gone }
-mtype bias = valid;
-byte first = NOBODY;
-bit held, shut, inside;
+// come first, and be favoured; later any one that has the lock may be, once more. A favoured
+// thread's stores to `inside` leave its processor later, in their order.
+// BROKEN has no barrier. BROKEN_END takes a favour that is ending for one that has gone.
+// BROKEN_WORD has one word for both favours. BROKEN_GATE remembers a favour before the look
+// at the gate.
+#define GONE 0
+#define FREE 1
+#define FAVOUR(thread, number) (8 + 4 * (thread) + 2 * (number))
+#define ENDING 1
+#define THREAD(bias) (((bias) - 8) / 4)
+#define NUMBER(bias) ((((bias) - 8) / 2) % 2)
+#define NONE 2                // of a thread's numbers of favours
+byte bias = FREE;
+bit given;                    // number of the last favour
+bit held, shut, gate_lock;
+bit inside[2];                // for each number
 byte users;                   // of what the lock protects
-chan stores = [2] of { bit }  // to inside, on their way
+chan stores_0 = [2] of { bit, bit };  // to inside, on their way, from each thread
+chan stores_1 = [2] of { bit, bit };
+chan stores_2 = [2] of { bit, bit };
 
 #ifdef BROKEN_END
-#define over (bias != valid)
+#define over(bias) (bias == GONE || bias % 2 == ENDING)
 #else
-#define over (bias == gone)
+#define over(bias) (bias == GONE)
+#endif
+#ifdef BROKEN_WORD
+#define word(number) 0
+#else
+#define word(number) (number)
 #endif
 
 active proctype memory() {
-  bit value;
+  bit number, value;
 end:
   do
-  :: atomic { stores ? value -> inside = value }
+  :: atomic { stores_0 ? number, value -> inside[word(number)] = value }
+  :: atomic { stores_1 ? number, value -> inside[word(number)] = value }
+  :: atomic { stores_2 ? number, value -> inside[word(number)] = value }
   od
 }
 
@@ -30,72 +48,118 @@ inline use() {
   users--
 }
 
+// By what was seen of the bias.
 inline revoke() {
-  bias = ending;
+  bias = seen - seen % 2 + ENDING;
 #ifndef BROKEN
-  empty(stores);              // barrier in all threads
+  empty(stores_0) && empty(stores_1) && empty(stores_2);  // barrier in all threads
 #endif
-  !inside;
-  bias = gone
+  !inside[word(NUMBER(seen))];
+  bias = GONE
 }
 
 inline revoke_of_another() {
   if
-  :: over || first == NOBODY || first == me -> skip
-  :: else -> revoke()
+  :: seen == FREE || over(seen) -> skip
+  :: else ->
+     if
+     :: THREAD(seen) == me -> skip
+     :: else -> revoke()
+     fi
   fi
 }
 
-// alone: whether it may take the first thread's way, which looks at no gate.
+inline favour_me_and_remember() {
+  if
+  :: bias == GONE && given == 0 -> given = 1; bias = FAVOUR(me, 1)
+  :: skip
+  fi;
+  if
+  :: bias == FAVOUR(me, 0) -> mine = 0
+  :: bias == FAVOUR(me, 1) -> mine = 1
+  :: else -> skip
+  fi
+}
+
+// alone: whether it may take the favoured thread's way, which looks at no gate.
 inline call() {
   alone = 0;
   if
-  :: first == me ->
-     stores ! 1;
+  :: mine != NONE ->
+     stores ! mine, 1;
      if
-     :: bias == valid -> alone = 1; use()
+     :: bias == FAVOUR(me, mine) -> alone = 1; use()
      :: else -> skip
      fi;
-     stores ! 0
+     stores ! mine, 0;
+     if
+     :: alone -> skip
+     :: else -> mine = NONE
+     fi
   :: else -> skip
   fi;
   do
   :: alone -> break
-  :: else ->
-     !shut;
-     atomic { !held && (first != me || empty(stores)) -> held = 1 };  // an exchange waits for stores
+  :: !alone && shut ->
+     atomic { !gate_lock -> gate_lock = 1 };
      if
-     :: over -> skip
-     :: !over && first == NOBODY -> first = me
+     :: shut -> use(); gate_lock = 0; break
+     :: else -> gate_lock = 0
+     fi
+  :: !alone && !shut ->
+     atomic { !held && empty(stores) -> held = 1 };  // an exchange waits for stores
+     seen = bias;
+     if
+     :: seen == FREE -> bias = FAVOUR(me, 0)
      :: else -> revoke_of_another()
      fi;
+#ifdef BROKEN_GATE
+     favour_me_and_remember();
+#endif
      if
      :: shut -> held = 0
-     :: else -> use(); held = 0; break
+     :: else ->
+#ifndef BROKEN_GATE
+        favour_me_and_remember();
+#endif
+        use();
+        held = 0;
+        break
      fi
-  od
+  od;
+  seen = 0
 }
 
+// A wildcard receive comes, and later its message.
 inline close_and_reopen() {
+  atomic { !gate_lock -> gate_lock = 1 };
   shut = 1;
   !held;
+  seen = bias;
   revoke_of_another();
   use();
-  shut = 0
+  seen = 0;
+  gate_lock = 0;
+  atomic { !gate_lock -> gate_lock = 1 };
+  use();
+  shut = 0;
+  gate_lock = 0
 }
 
-proctype caller(byte me) {
+proctype caller(byte me; chan stores) {
   bit alone;
+  byte mine = NONE, seen;
   call();
   call();
   call()
 }
 
-proctype closer(byte me) {
+proctype closer(byte me; chan stores) {
   bit alone;
+  byte mine = NONE, seen;
   close_and_reopen();
   call();
   close_and_reopen()
 }
 
-init { atomic { run caller(0); run caller(1); run closer(2) } }
+init { atomic { run caller(0, stores_0); run caller(1, stores_1); run closer(2, stores_2) } }

@@ -49,6 +49,8 @@ check() {
 check right biased_lock
 check wrong biased_lock BROKEN
 check wrong biased_lock BROKEN_END
+check wrong biased_lock BROKEN_WORD
+check wrong biased_lock BROKEN_GATE
 
 check right tail_queue
 check wrong tail_queue BROKEN

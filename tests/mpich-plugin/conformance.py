@@ -29,7 +29,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/conformance"))
 import suites  # noqa: E402  (found by the line above)
-from machine import Machine  # noqa: E402
+from machine import Jobs, Machine  # noqa: E402
 from suites import Case, Suite, Unavailable, say  # noqa: E402
 
 LIBRARIES = ("unmodified", "tagline")
@@ -83,10 +83,7 @@ def run(case, library, path, options, limit=None):
     environment = dict(os.environ, LD_LIBRARY_PATH=str(options.mpich / library / "lib"))
     environment.update(PATHS[path])
     environment.update(setting.split("=", 1) for setting in case.environment)
-    # In a session of its own, so that nothing of it stays behind.
-    with subprocess.Popen(command, cwd=case.folder, env=environment, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          start_new_session=True) as job:
+    with jobs.start(command, cwd=case.folder, env=environment) as job:
         try:
             output = job.communicate(timeout=limit or case.limit)[0]
             outcome = None
@@ -100,11 +97,28 @@ def run(case, library, path, options, limit=None):
                 output = job.communicate()[0]
         finally:
             end_session(job.pid)
+            jobs.done(job)
     text = output.decode(errors="replace")
     if outcome is None:
         ended_well = (job.returncode == 0) == (case.exit_status == "0")
         outcome = "pass" if ended_well and case.output in text else "fail"
     return outcome, text
+
+
+jobs = Jobs()
+
+
+def end_jobs(*_):
+    """Ends what is under way, all processes of it, and this one."""
+    running = jobs.close()
+    for job in running:
+        os.killpg(job.pid, signal.SIGTERM)
+    for job in running:
+        try:
+            job.wait(5)
+        except subprocess.TimeoutExpired:
+            end_session(job.pid)
+    os._exit(130)
 
 
 def end_session(session):
@@ -259,7 +273,7 @@ def read_suite(options):
 
 def main():
     for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, lambda *_: sys.exit(130))
+        signal.signal(ending, end_jobs)
     options = parse()
     try:
         options.give_way = build_give_way()

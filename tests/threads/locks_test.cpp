@@ -65,59 +65,99 @@ INSTANTIATE_TEST_SUITE_P(
 
 using LockOfShard = Shard<int>;
 
-// The first thread's way in where it is open, the lock otherwise.
+// The favoured thread's way in where it is open, the lock otherwise.
 template <class Use>
 void with(LockOfShard& shard, Use use) {
-  if (shard.enter_first()) {
+  if (shard.enter()) {
     use();
-    shard.lock.leave_first();
+    shard.leave();
     return;
   }
   shard.lock.lock();
-  if (shard.lock.is_owners()) shard.remember_first();
+  if (shard.lock.favour() != 0) shard.remember_favour();
   use();
   shard.lock.unlock();
 }
 void take_once(LockOfShard& shard) {
   with(shard, [] {});
 }
+// As a thread that has had the lock to itself for long.
+void take_for_long(LockOfShard& shard) {
+  with(shard, [&] { shard.lock.favour_this_thread(); });
+  take_once(shard);
+}
+bool is_favoured(LockOfShard& shard) {
+  if (!shard.enter()) return false;
+  shard.leave();
+  return true;
+}
 
 TEST(BiasedLock, IsTheFirstThreadsUntilAnotherComes) {
   if (!allow_barriers()) GTEST_SKIP() << "no membarrier(2) here";
   LockOfShard shard;
   shard.lock.allow_bias();
-  EXPECT_FALSE(shard.enter_first()) << "nobody has taken it";
+  EXPECT_FALSE(is_favoured(shard)) << "nobody has taken it";
   take_once(shard);
-  ASSERT_TRUE(shard.enter_first());
-  shard.lock.leave_first();
+  ASSERT_TRUE(is_favoured(shard));
+  ASSERT_TRUE(shard.enter_first()) << "the short way";
+  shard.leave_first();
   shard.lock.wait_until_free();
-  ASSERT_TRUE(shard.enter_first()) << "its own looks leave it as it is";
-  shard.lock.leave_first();
+  ASSERT_TRUE(is_favoured(shard)) << "its own looks leave it as it is";
   std::thread([&] {
-    EXPECT_FALSE(shard.enter_first());
+    EXPECT_FALSE(is_favoured(shard));
     take_once(shard);
-    EXPECT_FALSE(shard.enter_first());
+    EXPECT_FALSE(is_favoured(shard));
   }).join();
   EXPECT_FALSE(shard.enter_first());
+  EXPECT_FALSE(is_favoured(shard));
   take_once(shard);
-  EXPECT_FALSE(shard.enter_first()) << "for good";
+  EXPECT_FALSE(is_favoured(shard)) << "once does not bring it back";
+}
+
+TEST(BiasedLock, FavoursAnotherThreadLaterAFewTimes) {
+  if (!allow_barriers()) GTEST_SKIP() << "no membarrier(2) here";
+  LockOfShard shard;
+  shard.lock.allow_bias();
+  take_once(shard);
+  unsigned favours = 1;
+  // Always another thread than the last one: this one and one that lives as long.
+  std::atomic<int> turn{0};
+  std::thread other([&] {
+    for (int round = 0; round < 8; ++round) {
+      while (turn.load() != 2 * round) sched_yield();
+      take_for_long(shard);
+      favours += is_favoured(shard);
+      turn.store(2 * round + 1);
+    }
+  });
+  for (int round = 0; round < 8; ++round) {
+    while (turn.load() != 2 * round + 1) sched_yield();
+    EXPECT_FALSE(is_favoured(shard));
+    take_for_long(shard);
+    favours += is_favoured(shard);
+    turn.store(2 * round + 2);
+  }
+  other.join();
+  EXPECT_EQ(favours, BiasedLock::kFavours);
+  EXPECT_FALSE(is_favoured(shard));
 }
 
 TEST(BiasedLock, IsASpinLockWithoutABias) {
   LockOfShard shard;
-  take_once(shard);
-  EXPECT_FALSE(shard.enter_first());
+  take_for_long(shard);
+  EXPECT_FALSE(is_favoured(shard));
   EXPECT_TRUE(shard.lock.lock()) << "it was free";
   shard.lock.unlock();
 }
 
-TEST(BiasedLock, OthersWaitForTheFirstThreadToLeave) {
+TEST(BiasedLock, OthersWaitForTheFavouredThreadToLeave) {
   if (!allow_barriers()) GTEST_SKIP() << "no membarrier(2) here";
   for (const bool closes : {false, true}) {
     LockOfShard shard;
     shard.lock.allow_bias();
-    take_once(shard);
-    ASSERT_TRUE(shard.enter_first());
+    if (closes) std::thread([&] { take_once(shard); }).join();
+    take_for_long(shard);
+    ASSERT_TRUE(shard.enter());
     std::atomic<bool> is_in{false};
     std::thread other([&] {
       if (closes) {
@@ -129,13 +169,13 @@ TEST(BiasedLock, OthersWaitForTheFirstThreadToLeave) {
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_FALSE(is_in.load());
-    shard.lock.leave_first();
+    shard.leave();
     other.join();
     EXPECT_TRUE(is_in.load());
   }
 }
 
-// The end of a bias is one moment in the life of a lock: many locks.
+// The end of a favour is a moment in the life of a lock: many locks.
 TEST(BiasedLock, ExcludesWhenTheSecondAndTheThirdThreadCome) {
   const int locks = effort(300);
   for (int i = 0; i < locks; ++i) {
@@ -144,7 +184,10 @@ TEST(BiasedLock, ExcludesWhenTheSecondAndTheThirdThreadCome) {
     int plain = 0;  // not atomic: the lock is what protects it
     constexpr int kRounds = 200;
     std::atomic<bool> first_was_in{false};
-    const auto count = [&] { ++plain; };
+    // Favours come and go as the rounds do.
+    const auto count = [&] {
+      if (++plain % 16 == 0) shard.lock.favour_this_thread();
+    };
     std::thread first([&] {
       for (int round = 0; round < kRounds; ++round) {
         with(shard, count);
