@@ -5,14 +5,16 @@
 #
 #   run_program.sh --mpirun M --pml P --ranks N [--transport T] [--timeout S]
 #                  [--component DIR] [--preload LIB] [--expect-exit CODE|nonzero]
-#                  [--expect-output REGEX] [--mca NAME VALUE]... -- program [argument...]
+#                  [--expect-output REGEX] [--mca NAME VALUE]... [--attempts N]
+#                  -- program [argument...]
 #
+# --attempts: how many runs, as long as they reach their time limit (1).
 # Transports: vader, tcp, vader-copy (no single copy), vader-refused (the kernel refuses single
 # copies, and nobody knows before), tcp-links (three connections per pair), vader-tcp (both at
 # once, so that messages overtake each other).
 set -u
 
-pml='' ranks=1 transport=vader limit=60 component='' preload='' mpirun=mpirun
+pml='' ranks=1 transport=vader limit=60 attempts=1 component='' preload='' mpirun=mpirun
 expect_exit=0 expect_output='' mca=()
 while [ "$#" -gt 0 ]; do
   case $1 in
@@ -21,6 +23,7 @@ while [ "$#" -gt 0 ]; do
     --ranks) ranks=$2 ;;
     --transport) transport=$2 ;;
     --timeout) limit=$2 ;;
+    --attempts) attempts=$2 ;;
     --component) component=$2 ;;
     --preload) preload=$2 ;;
     --expect-exit) expect_exit=$2 ;;
@@ -63,12 +66,15 @@ output=$(mktemp)
 trap 'end_stragglers; rm -f "$output"' EXIT
 trap 'exit 1' INT TERM HUP
 
-# mpirun's own limit comes first; the outer one is for mpirun itself.
-TAGLINE_RUN_ID=$run_id OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-  timeout --kill-after=5 "$((limit + 10))" \
-  "$mpirun" "${options[@]}" ${mca[@]+"${mca[@]}"} "$@" >"$output" 2>&1 </dev/null
-status=$?
-cat "$output"
+# mpirun's own limit (110) comes first; the outer one is for mpirun itself.
+for ((attempt = 1; attempt <= attempts; ++attempt)); do
+  TAGLINE_RUN_ID=$run_id OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+    timeout --kill-after=5 "$((limit + 10))" \
+    "$mpirun" "${options[@]}" ${mca[@]+"${mca[@]}"} "$@" >"$output" 2>&1 </dev/null
+  status=$?
+  cat "$output"
+  [ "$status" -eq 110 ] || break
+done
 
 fail() {
   echo "run_program.sh: FAILED: expected $*" >&2
