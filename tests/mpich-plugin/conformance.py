@@ -257,6 +257,7 @@ def build_give_way():
     source = Path(__file__).resolve().parent / "give_way.c"
     library = ROOT / ".cache/mpich/give_way.so"
     if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
+        library.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([os.environ.get("CC", "cc"), "-O2", "-shared", "-fPIC", source,
                         "-o", library], check=True)
     return library

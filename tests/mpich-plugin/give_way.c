@@ -2,8 +2,9 @@
 //
 // Loaded into the ranks of MPICH's tests: more ranks than processors, and MPICH's waiting
 // loops never give one away (its configure chooses no yield for CH4), so that each message
-// waits for the scheduler's clock. They all read the time, which gives way here: the tests
-// with 3 and 4 ranks then take a tenth of the time on 2 processors.
+// waits for the scheduler's clock. They all read the time, which gives way here: with 4
+// ranks on 2 processors coll/bcasttest takes 0.8 seconds instead of 7, coll/nonblocking3 6
+// instead of 52.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sched.h>
