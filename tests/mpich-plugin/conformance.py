@@ -43,6 +43,9 @@ QUICK_SECONDS = 20
 OBSERVED_DIRECTORIES = "threads pt2pt part mpi_t"
 # Asks for an event's data with NULL where MPICH 4.0.2, once it has events, wants an address.
 OBSERVED_LEFT_OUT = ("getindex",)
+# MPICH 4.0.2 meets processes that it has started by the netmod's own matching alone, and ends
+# on an assertion without it: unmodified as well, but nobody asks it where only tagline runs.
+SPAWN_DIRECTORY = "spawn"
 XFAIL_LIMIT = 15
 SKIPPED = 77
 
@@ -272,6 +275,11 @@ def read_suite(options):
     return suite
 
 
+def can_run(case, path, options):
+    return not (options.alone and case.folder.name == SPAWN_DIRECTORY
+                and PATHS[path].get("MPIR_CVAR_CH4_OFI_ENABLE_TAGGED") == "0")
+
+
 def main():
     for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, end_jobs)
@@ -289,7 +297,8 @@ def main():
     results = []
     for path in options.path:
         start = time.monotonic()
-        compare_all(cases, path, options, results)
+        compare_all([case for case in cases if can_run(case, path, options)], path, options,
+                    results)
         say(f"{path}: {time.monotonic() - start:.0f} s")
     print(table(results, options.alone))
     different = [result for result in results if result["verdict"] == "different"]
