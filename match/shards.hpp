@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,6 +15,7 @@
 #include "match/locks.hpp"
 #include "match/matcher.hpp"
 #include "match/shard.hpp"
+#include "match/shard_policy.hpp"
 
 namespace tagline {
 
@@ -60,7 +59,7 @@ class Shards : GateWord {
 
   using Shard = tagline::Shard<Core>;
 
-  static constexpr std::size_t kMostShards = 1024;
+  static constexpr std::size_t kMostShards = ShardPolicy::kMostShards;
 
   // What is in a queue of any part.
   struct Item {
@@ -152,7 +151,7 @@ class Shards : GateWord {
     const std::uint64_t gate = gate_.load(std::memory_order_relaxed);
     const bool shut = (gate & kShut) != 0;
     if (is_one() || (!shut && has_one_shard(envelope, gate))) return false;
-    if (!shut) note_wildcard(envelope);
+    if (!shut) policy_.note_wildcard(envelope);
     close();
     status = use();
     reopen();
@@ -295,18 +294,9 @@ class Shards : GateWord {
   bool is_one() const noexcept { return mask() == 0; }
 
  private:
-  static constexpr std::size_t kFirstShards = 64;
   static constexpr std::uint64_t kBlock = 1024;
-  static constexpr std::uint32_t kHandover = 1;
-  static constexpr std::uint32_t kWait = 4;  // a handover that was waited for
-  static constexpr std::uint32_t kPatience = 128;
-  static constexpr std::chrono::microseconds kTooSoon{2};  // between two handovers
-  static constexpr std::uint32_t kMostPatience = 1u << 20;
   static constexpr std::size_t kMostMoved = 1u << 16;  // entries
   static constexpr std::size_t kMostArrays = 16;
-  static constexpr unsigned kClosings = 256;                 // looked at together
-  static constexpr std::chrono::microseconds kTooOften{10};  // between two closings
-  static constexpr unsigned kTooLong = 4096;                 // calls in one closing
 
   Shard* shards() const noexcept { return shards_.load(std::memory_order_relaxed); }
   // Stable as long as a shard's lock or the gate lock is held.
@@ -325,35 +315,7 @@ class Shards : GateWord {
     }
     if (shard.lock.has_favour() && shard.core != nullptr) [[unlikely]]
       shard.remember_favour();
-    return hands_over(shard, envelope) && is_crowded(shard, was_free ? kHandover : kWait)
-               ? Entry::crowded
-               : Entry::usual;
-  }
-
-  // Whether another thread comes with another key than the last one.
-  static bool hands_over(Shard& shard, Envelope envelope) noexcept {
-    const std::uintptr_t thread = this_thread();
-    const std::uint64_t key = key_bits(envelope.source, envelope.tag);
-    const bool other = shard.thread != thread && shard.key != key;
-    shard.thread = thread;
-    shard.key = key;
-    return other;
-  }
-
-  // Whether threads with keys of their own take turns at a shard so fast that they pay for
-  // little but its lines, which go from core to core. That they wait for each other tells
-  // only a part: mostly they wait for the line of the lock, and then find it free.
-  bool is_crowded(Shard& shard, std::uint32_t weight) noexcept {
-    if ((shard.handovers += weight) < patience_.load(std::memory_order_relaxed)) [[likely]]
-      return false;
-    return are_too_soon(shard);
-  }
-  [[gnu::noinline, gnu::cold]] bool are_too_soon(Shard& shard) noexcept {
-    const auto now = std::chrono::steady_clock::now();
-    const bool too_soon = now - shard.since < shard.handovers * kTooSoon;
-    shard.since = now;
-    shard.handovers = 0;
-    return too_soon;
+    return policy_.is_crowded(shard, envelope, was_free) ? Entry::crowded : Entry::usual;
   }
 
   static std::unique_ptr<Shard[]> make_shards(std::size_t count) {
@@ -408,27 +370,19 @@ class Shards : GateWord {
   // With the gate lock held.
   void close() noexcept {
     if ((gate_.load(std::memory_order_relaxed) & kShut) != 0) {
-      ++calls_;
+      policy_.note_call_in_closing();
       return;
     }
-    calls_ = 0;
     // seq_cst: see above. It comes before the looks at the locks.
     gate_.fetch_or(kShut, std::memory_order_seq_cst);
     Shard* const all = shards();
     for (std::size_t i = 0; i <= mask(); ++i) all[i].lock.wait_until_free();
-    ++closings_;
-  }
-
-  // Of a call that closes: which choice of shards would have spared that.
-  void note_wildcard(Envelope envelope) noexcept {
-    if (envelope.source == kAnySource && envelope.tag != kAnyTag) ++for_tag_;
-    if (envelope.source != kAnySource && envelope.tag == kAnyTag) ++for_source_;
+    policy_.note_closing();
   }
 
   void reopen() noexcept {
-    if (wild_ != nullptr && (closings_ >= kClosings || calls_ >= kTooLong)) [[unlikely]] {
+    if (wild_ != nullptr && policy_.is_due()) [[unlikely]]
       reconsider();
-    }
     if (wild_ != nullptr && wild_->length(TAGLINE_POSTED) != 0) return;
     // release: pairs with the acquire in visit().
     gate_.store(gate_.load(std::memory_order_relaxed) & ~kShut, std::memory_order_release);
@@ -437,21 +391,15 @@ class Shards : GateWord {
   // If the gate is shut most of the time, shards are of no use; unless nearly all wildcards
   // leave the same part of the key open, and shards can be chosen by the other one.
   [[gnu::noinline, gnu::cold]] void reconsider() noexcept {
-    const auto now = std::chrono::steady_clock::now();
-    const bool too_often = closings_ >= kClosings && now - since_ < kClosings * kTooOften;
-    if (too_often || calls_ >= kTooLong) {
-      const unsigned most = closings_ - closings_ / 8;
-      const bool is_chosen =
-          choice() == 0 && ((for_tag_ >= most && redistribute(mask() + 1, kByTag)) ||
-                            (for_source_ >= most && redistribute(mask() + 1, kBySource)));
-      if (!is_chosen && !fixed_) {
-        lose_patience();
-        redistribute(1, 0);
-      }
+    const ShardPolicy::Review review = policy_.review();
+    if (!review.is_shut_mostly) return;
+    const bool is_chosen =
+        choice() == 0 && ((review.by_tag_would_do && redistribute(mask() + 1, kByTag)) ||
+                          (review.by_source_would_do && redistribute(mask() + 1, kBySource)));
+    if (!is_chosen && !fixed_) {
+      policy_.lose_patience();
+      redistribute(1, 0);
     }
-    closings_ = for_tag_ = for_source_ = 0;
-    calls_ = 0;
-    since_ = now;
   }
 
   // Calls wait for each other: more shards, if there are no more yet.
@@ -463,20 +411,16 @@ class Shards : GateWord {
     const std::size_t count = mask() + 1;
     if (choice() != 0) {
       // Keys that differ in the part that does not count. Should wildcards come, all over again.
-      lose_patience();
+      policy_.lose_patience();
       redistribute(count, 0);
     } else {
-      const std::size_t wanted = count == 1 ? first_count() : 4 * count;
+      const std::size_t wanted = ShardPolicy::more_than(count, length());
       // Calls that wait for each other all the same, or wildcards that wait: not soon again.
-      if (wanted > kMostShards || !redistribute(wanted, 0)) lose_patience();
+      if (wanted > kMostShards || !redistribute(wanted, 0)) policy_.lose_patience();
     }
     reopen();
   }
 
-  // As many as there are keys, as far as one can tell.
-  std::size_t first_count() noexcept {
-    return std::clamp(std::bit_ceil(length()), kFirstShards, kMostShards);
-  }
   // Of all queues.
   std::size_t length() noexcept {
     std::size_t length = 0;
@@ -484,11 +428,6 @@ class Shards : GateWord {
       length += core.length(TAGLINE_POSTED) + core.length(TAGLINE_UNEXPECTED);
     });
     return length;
-  }
-
-  void lose_patience() noexcept {
-    patience_.store(std::min(kMostPatience, 8 * patience_.load(std::memory_order_relaxed)),
-                    std::memory_order_relaxed);
   }
 
   // kByTag, kBySource or 0.
@@ -581,7 +520,6 @@ class Shards : GateWord {
 
   // Read by every call, written by those that close.
   alignas(kCacheLine) std::atomic<std::uint64_t> gate_{0};  // see GateWord
-  std::atomic<std::uint32_t> patience_{kPatience};
   std::atomic<Shard*> shards_{&first_};
   std::atomic<std::uint64_t> floor_;  // no receive to come has a lower number
 
@@ -595,11 +533,7 @@ class Shards : GateWord {
   std::unique_ptr<Core> wild_;
   std::vector<std::unique_ptr<Shard[]>> arrays_;
   std::size_t capacity_ = 1;  // shards of the last array, or the first one
-  unsigned closings_ = 0;     // since
-  unsigned for_tag_ = 0;      // of these, for any source and one tag
-  unsigned for_source_ = 0;   // for any tag of one source
-  unsigned calls_ = 0;        // in the closing now
-  std::chrono::steady_clock::time_point since_{};
+  ShardPolicy policy_;
   tagline_statistics past_{};                          // of cores that are gone
   std::unordered_map<std::uint64_t, unsigned> hints_;  // of contexts that have any
   MemoryObserver* observer_ = nullptr;
