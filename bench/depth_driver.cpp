@@ -33,6 +33,7 @@ int run_depth(const Context& context, const Settings& settings) {
                                          "--cases", "posted",      "--caches",
                                          "hot",     "--budget-ms", context.quick ? "10" : "30"};
   const int shallow_jobs = 3;
+  const int library_jobs = 5;
   const Comparison::Seconds limit{context.quick ? 40 : 90};
 
   watch_for_interrupts();
@@ -47,9 +48,9 @@ int run_depth(const Context& context, const Settings& settings) {
       comparison.take_turn(shallow, where + ", depth 0", limit);
     }
     comparison.take_turn(deep, where, limit);
-    if (library_reason.empty() && !interrupted()) {
-      progress(where + ", the library alone");
-      library_reason = library.take_turn(context.programs, rounds.taken() - 1);
+    progress(where + ", the library alone");
+    for (int i = 0; i < library_jobs && library_reason.empty() && !interrupted(); ++i) {
+      library_reason = library.take_turn(context.programs);
     }
   }
   end_progress();

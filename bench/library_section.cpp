@@ -20,7 +20,8 @@ std::vector<double> LibrarySection::Point::all() const {
   return samples;
 }
 
-std::string LibrarySection::take_turn(const std::filesystem::path& programs, int turn) {
+std::string LibrarySection::take_turn(const std::filesystem::path& programs) {
+  const int turn = turns_++;
   const JobResult job = run_job(
       {(programs / "library").string()}, std::chrono::seconds(30), [&](const std::string& line) {
         const Record point = Record::parse(line);

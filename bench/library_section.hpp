@@ -16,7 +16,7 @@ namespace bench {
 class LibrarySection {
  public:
   // One job of the program; why not, if it failed, else an empty string.
-  std::string take_turn(const std::filesystem::path& programs, int turn);
+  std::string take_turn(const std::filesystem::path& programs);
 
   // Adds a record per point to those of the benchmark.
   void add_records(const Record& common, std::vector<Record>& records) const;
@@ -39,6 +39,7 @@ class LibrarySection {
 
   std::map<Key, Point> points_;
   std::vector<std::string> structures_;  // in the order of the program
+  int turns_ = 0;
 };
 
 }  // namespace bench
