@@ -337,7 +337,9 @@ class QueueMatcher final : public tagline_matcher {
         search_and_take(context->unexpected, key, unexpected_, message)) {
       return TAGLINE_MATCHED;
     }
-    return append(context->posted, key, receive, posted_, handle);
+    if (!context->posted.has_room())
+      return append_behind(context->posted, key, receive, posted_, handle);
+    return push(context->posted, key, receive, posted_, handle);
   }
 
   // Where there is something to meet: what is at hand, then, where most entries are behind an
@@ -459,7 +461,12 @@ class QueueMatcher final : public tagline_matcher {
   // bits: of an exact key.
   [[gnu::noinline]] tagline_status append_to_full(Queue& queue, std::uint64_t bits, void* cookie,
                                                   Side& side, tagline_handle* handle) noexcept {
-    const MatchKey key = {bits, kSourceMask | kTagMask};
+    return append_behind(queue, {bits, kSourceMask | kTagMask}, cookie, side, handle);
+  }
+
+  // Where there is no room, nearly always an index makes some at once.
+  tagline_status append_behind(Queue& queue, const MatchKey& key, void* cookie, Side& side,
+                               tagline_handle* handle) noexcept {
     if constexpr (OffersIndex<Queue>) {
       if (queue.make_room_at_once()) return push(queue, key, cookie, side, handle);
     }

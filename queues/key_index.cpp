@@ -2,6 +2,7 @@
 #include "queues/key_index.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 #include <vector>
 
@@ -54,10 +55,10 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
     walked_ = 0;
     first_ = entry.sequence;
     if (!wild_search_ && logged_ <= kMostUnlogged) {
-      if (logging_ || viewed_) forget_log();
+      if (logging_ || viewed_ != 0) forget_log();
       logging_ = false;
     }
-    if (viewed_) forget_viewed();
+    if (viewed_ != 0) forget_viewed();
     wild_search_ = walks_log_ = false;
   } else if (size_ == kMostUnlogged && wildcards_ && !logging_) {
     start_log();
@@ -75,7 +76,7 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
     log_.push(resources_->pool, logged);
     ++logged_;
   }
-  if (viewed_) feed_complete(logged);
+  if (viewed_ != 0) feed_complete(logged);
   if (logging_ && (passing_ || is_long_log())) [[unlikely]] {
     passing_ = true;
     pass(4);
@@ -84,12 +85,17 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
   return true;
 }
 
+bool KeyIndex::push_wild_at_once(const QueueEntry& entry) noexcept {
+  const int key_class = class_of(entry.key);
+  if (!tables_[key_class].push_at_once(entry.key.bits, item_of(entry))) return false;
+  note_come(key_class);
+  return true;
+}
+
 void KeyIndex::find_wild_entry(const MatchKey& key, Hit& best,
                                std::uint64_t& depth) const noexcept {
-  // Negative tags are the host's own traffic: classes without a tag do not see them.
-  const int classes = key_tag(key) >= 0 ? kClasses : 2;
-  for (int c = 1; c < classes; ++c) {
-    if (tables_[c].empty()) continue;
+  for (unsigned left = wild_classes_of(key); left != 0; left &= left - 1) {
+    const int c = std::countr_zero(left);
     const Hit hit = find_in(c, key.bits & kClassBits[c], depth);
     if (hit && (!best || older(hit.sequence(), best.sequence()))) best = hit;
   }
@@ -154,6 +160,17 @@ KeyIndex::Hit KeyIndex::find_by_walk(const MatchKey& key, std::uint64_t& depth) 
   return found ? Hit(tables_[0].find(oldest.key.bits), 0, oldest.sequence) : Hit();
 }
 
+// The oldest message that a view lists under these bits and that is still there.
+[[gnu::always_inline]] inline KeyIndex::Front KeyIndex::front_of(
+    View& view, std::uint64_t bits) const noexcept {
+  while (KeyTable::Slot* listed = view.table.find(bits)) {
+    if (KeyTable::Slot* slot = still_there(listed->oldest)) return {listed, slot};
+    view.table.pop(listed);
+    --view.items;
+  }
+  return {nullptr, nullptr};
+}
+
 KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) const noexcept {
   wild_search_ = true;
   const int key_class = class_of(key);
@@ -162,7 +179,7 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
     ++depth;
     const Front front = front_of(*view, key.bits & kClassBits[key_class]);
     if (front.slot != nullptr) return {front.slot, 0, front.slot->oldest.sequence};
-    if (view->complete) return {};
+    if (is_complete(key_class)) return {};
   }
   if (!logging_) {
     const bool may_log = wildcards_ && size_ <= kMostUnlogged && side_ == QueueSide::unexpected;
@@ -199,23 +216,30 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
 
 // A message, where receives with wildcards wait.
 Glance KeyIndex::take_among_wild(MatchKey key, void** cookie) noexcept {
-  std::uint64_t depth = 0;
-  Hit hit = find_in(0, key.bits, depth);
-  find_wild_entry(key, hit, depth);
-  if (!hit) {
+  KeyTable::Slot* best = tables_[0].find(key.bits);
+  int its_class = 0;
+  for (unsigned left = wild_classes_of(key); left != 0; left &= left - 1) {
+    const int c = std::countr_zero(left);
+    KeyTable::Slot* const slot = tables_[c].find(key.bits & kClassBits[c]);
+    if (slot == nullptr) continue;
+    if (best != nullptr && older(best->oldest.sequence, slot->oldest.sequence)) continue;
+    best = slot;
+    its_class = c;
+  }
+  if (best == nullptr) {
     in_order_ = false;
     return Glance::none;
   }
-  take_oldest(hit.slot(), cookie, hit.key_class());
-  if (hit.key_class() != 0) --wild_entries_;
+  take_oldest(best, cookie, its_class);
+  note_left(its_class);
   return Glance::taken;
 }
 
 // Takes the message out of the view, too, where it would be passed by later searches.
 Glance KeyIndex::take_by_view(MatchKey key, void** cookie) noexcept {
   const int key_class = class_of(key);
+  if (!is_complete(key_class)) return Glance::unknown;
   View* const view = views_[key_class];
-  if (view == nullptr || !view->complete) return Glance::unknown;
   wild_search_ = true;
   const Front front = front_of(*view, key.bits & kClassBits[key_class]);
   if (front.slot == nullptr) {
@@ -224,31 +248,22 @@ Glance KeyIndex::take_by_view(MatchKey key, void** cookie) noexcept {
   }
   view->table.pop(front.listed);
   --view->items;
-  leave_views(front.slot->key, front.slot->oldest.sequence, key_class);
+  const unsigned others = viewed_ & ~(1u << key_class);
+  if (others != 0) leave_views(front.slot->key, front.slot->oldest.sequence, others);
   take_oldest(front.slot, cookie);
   return Glance::taken;
 }
 
-// but_for: the class of a view that the message has left.
-void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, int but_for) noexcept {
-  for (int c = 1; c < kClasses; ++c) {
+// views: those of these classes, complete ones.
+void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned views) noexcept {
+  for (; views != 0; views &= views - 1) {
+    const int c = std::countr_zero(views);
     View* const view = views_[c];
-    if (c == but_for || view == nullptr || !view->complete) continue;
     KeyTable::Slot* const listed = view->table.find(bits & kClassBits[c]);
     if (listed == nullptr || listed->oldest.sequence != sequence) continue;
     view->table.pop(listed);
     --view->items;
   }
-}
-
-// The oldest message that a view lists under these bits and that is still there.
-KeyIndex::Front KeyIndex::front_of(View& view, std::uint64_t bits) const noexcept {
-  while (KeyTable::Slot* listed = view.table.find(bits)) {
-    if (KeyTable::Slot* slot = still_there(listed->oldest)) return {listed, slot};
-    view.table.pop(listed);
-    --view.items;
-  }
-  return {nullptr, nullptr};
 }
 
 // False: no memory, or mostly items that are gone; the view is of no more use.
@@ -267,17 +282,18 @@ bool KeyIndex::feed(View& view, int key_class, const IndexItem& item) const noex
 }
 
 void KeyIndex::feed_complete(const IndexItem& item) const noexcept {
-  for (int c = 1; c < kClasses; ++c) {
-    View* const view = views_[c];
-    if (view != nullptr && view->complete && !feed(*view, c, item)) drop_view(c);
+  for (unsigned left = viewed_; left != 0; left &= left - 1) {
+    const int c = std::countr_zero(left);
+    if (!feed(*views_[c], c, item)) drop_view(c);
   }
 }
 
 // When every message has gone: what complete views list is gone, too.
 void KeyIndex::forget_viewed() noexcept {
-  for (int c = 1; c < kClasses; ++c) {
+  for (unsigned left = viewed_; left != 0; left &= left - 1) {
+    const int c = std::countr_zero(left);
     View* const view = views_[c];
-    if (view == nullptr || !view->complete || view->items == 0) continue;
+    if (view->items == 0) continue;
     if (view->table.capacity() > kMostForgotten) {
       drop_view(c);
     } else {
@@ -290,13 +306,14 @@ void KeyIndex::forget_viewed() noexcept {
 void KeyIndex::drop_view(int key_class) const noexcept {
   delete views_[key_class];
   views_[key_class] = nullptr;
-  viewed_ = std::any_of(views_.begin(), views_.end(),
-                        [](const View* view) { return view != nullptr && view->complete; });
+  viewed_ &= ~(1u << key_class);
 }
 
 bool KeyIndex::view_waits() const noexcept {
-  return std::any_of(views_.begin(), views_.end(),
-                     [](const View* view) { return view != nullptr && !view->complete; });
+  for (int c = 1; c < kClasses; ++c) {
+    if (views_[c] != nullptr && !is_complete(c)) return true;
+  }
+  return false;
 }
 
 // Moves up to this many items from the log to what has been passed.
@@ -319,7 +336,7 @@ void KeyIndex::pass(std::size_t items) const noexcept {
       passed_.push(pool, item);
       for (int c = 1; c < kClasses; ++c) {
         View* view = views_[c];
-        if (view != nullptr && view->fed && !view->complete && !feed(*view, c, item)) drop_view(c);
+        if (view != nullptr && view->fed && !is_complete(c) && !feed(*view, c, item)) drop_view(c);
       }
     } else {
       --logged_;
@@ -330,10 +347,10 @@ void KeyIndex::pass(std::size_t items) const noexcept {
   log_ = passed_;
   passed_ = {};
   passing_ = false;
-  for (View* view : views_) {
-    if (view == nullptr) continue;
-    if (view->fed) {
-      view->complete = viewed_ = true;
+  for (int c = 1; c < kClasses; ++c) {
+    if (views_[c] == nullptr) continue;
+    if (views_[c]->fed) {
+      viewed_ |= 1u << c;
     } else {
       passing_ = true;  // it came too late for this pass
     }

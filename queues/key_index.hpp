@@ -87,7 +87,7 @@ class KeyIndex {
   // True if certainly no entry meets the key: a quick answer to the most frequent
   // search, for an exact key among exact entries.
   bool lacks(const MatchKey& key) noexcept {
-    if (wild_entries_ != 0 || key.mask != (kSourceMask | kTagMask)) return false;
+    if (wild_classes_ != 0 || key.mask != (kSourceMask | kTagMask)) return false;
     if (!tables_[0].lacks(key.bits)) return false;
     in_order_ = false;
     return true;
@@ -98,15 +98,15 @@ class KeyIndex {
   Glance take(const MatchKey& key, void** cookie) noexcept {
     if (key.mask != (kSourceMask | kTagMask)) [[unlikely]]
       return take_by_view(key, cookie);
-    if (wild_entries_ != 0) [[unlikely]]
+    if (wild_classes_ != 0) [[unlikely]]
       return take_among_wild(key, cookie);
     KeyTable::Slot* slot = tables_[0].find(key.bits);
     if (slot == nullptr) {
       in_order_ = false;
       return Glance::none;
     }
-    if (viewed_) [[unlikely]]
-      leave_views(slot->key, slot->oldest.sequence, 0);
+    if (viewed_ != 0) [[unlikely]]
+      leave_views(slot->key, slot->oldest.sequence, viewed_);
     take_oldest(slot, cookie);
     return Glance::taken;
   }
@@ -121,7 +121,7 @@ class KeyIndex {
     Hit hit;
     if (key.mask == (kSourceMask | kTagMask)) [[likely]] {
       hit = find_in(0, key.bits, depth);
-      if (wild_entries_ != 0) [[unlikely]]
+      if (wild_classes_ != 0) [[unlikely]]
         find_wild_entry(key, hit, depth);
     } else {
       hit = find_by_view(key, depth);
@@ -143,8 +143,8 @@ class KeyIndex {
   }
 
   void erase(Hit hit) noexcept {
-    if (viewed_) [[unlikely]]
-      leave_views(hit.slot()->key, hit.sequence(), 0);
+    if (viewed_ != 0) [[unlikely]]
+      leave_views(hit.slot()->key, hit.sequence(), viewed_);
     KeyTable& table = tables_[hit.key_class()];
     if (hit.slot()->oldest.sequence == hit.sequence()) [[likely]] {
       table.pop(hit.slot());
@@ -152,31 +152,32 @@ class KeyIndex {
       table.erase(hit.slot(), hit.sequence());
     }
     note_gone(hit.sequence());
-    if (hit.key_class() != 0) --wild_entries_;
+    note_left(hit.key_class());
   }
 
   // Entries come in the order of their sequence numbers. False: no memory, and
   // nothing has changed.
   bool push(const QueueEntry& entry) noexcept {
     if (side_ == QueueSide::unexpected &&
-        (logging_ || viewed_ || size_ == 0 || size_ == kMostUnlogged))
+        (logging_ || viewed_ != 0 || size_ == 0 || size_ == kMostUnlogged))
       return push_and_log(entry);
     const int key_class = class_of(entry.key);
     KeyTable& table = tables_[key_class];
     if (!table.reserve()) [[unlikely]]
       return false;
     table.push(entry.key.bits, item_of(entry));
-    wild_entries_ += key_class != 0;
-    ++size_;
+    note_come(key_class);
     return true;
   }
 
   // push(), if that takes no memory and no thought: nearly always.
   bool push_at_once(const QueueEntry& entry) noexcept {
+    if (entry.key.mask != (kSourceMask | kTagMask)) [[unlikely]]
+      return push_wild_at_once(entry);
     const bool logs = side_ == QueueSide::unexpected && (logging_ || size_ == kMostUnlogged);
-    if (logs || entry.key.mask != (kSourceMask | kTagMask)) return false;
+    if (logs) return false;
     if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
-    if (viewed_) [[unlikely]]
+    if (viewed_ != 0) [[unlikely]]
       feed_complete({entry.key.bits, entry.sequence});
     ++size_;
     return true;
@@ -217,6 +218,8 @@ class KeyIndex {
   // The bits of a key that each class insists on, as a table key.
   static constexpr std::array<std::uint64_t, kClasses> kClassBits = {kSourceMask | kTagMask,
                                                                      kTagMask, kSourceMask, 0};
+  static constexpr unsigned kAllWild = 0b1110;  // class c: bit c
+  static constexpr unsigned kWithTag = 0b0011;
   static constexpr std::array<std::uint64_t, kClasses> kClassMask = {
       kSourceMask | kTagMask, kTagMask, kSourceMask | kTagSign, kTagSign};
 
@@ -228,7 +231,6 @@ class KeyIndex {
     NodePool pool;
     KeyTable table;
     std::size_t items = 0;  // those gone included
-    bool complete = false;  // lists the log too, not only what was passed
     bool fed = false;       // by the pass now under way, or complete
   };
 
@@ -239,6 +241,7 @@ class KeyIndex {
     return {reinterpret_cast<std::uint64_t>(entry.cookie), entry.sequence};
   }
   bool push_and_log(const QueueEntry& entry) noexcept;
+  bool push_wild_at_once(const QueueEntry& entry) noexcept;
 
   static int class_of(const MatchKey& key) noexcept {
     return (key_any_source(key) ? 1 : 0) | (key_any_tag(key) ? 2 : 0);
@@ -263,13 +266,28 @@ class KeyIndex {
   bool start_log() const noexcept;
 
   Glance take_by_view(MatchKey key, void** cookie) noexcept;
-  void leave_views(std::uint64_t bits, std::uint64_t sequence, int but_for) noexcept;
+  void leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned views) noexcept;
   Glance take_among_wild(MatchKey key, void** cookie) noexcept;
 
   void take_oldest(KeyTable::Slot* slot, void** cookie, int key_class = 0) noexcept {
     const IndexItem item = tables_[key_class].pop(slot);
     *cookie = reinterpret_cast<void*>(item.value);
     note_gone(item.sequence);
+  }
+
+  // An entry has come to a class, or left it.
+  void note_come(int key_class) noexcept {
+    wild_classes_ |= kAllWild & 1u << key_class;
+    ++size_;
+  }
+  void note_left(int key_class) noexcept {
+    if (key_class != 0 && tables_[key_class].empty()) wild_classes_ &= ~(1u << key_class);
+  }
+
+  // Classes that may hold what a message meets: negative tags are the host's own traffic, and
+  // who leaves the tag open does not see them.
+  unsigned wild_classes_of(const MatchKey& key) const noexcept {
+    return key_tag(key) >= 0 ? wild_classes_ : wild_classes_ & kWithTag;
   }
 
   void note_gone(std::uint64_t sequence) noexcept {
@@ -303,18 +321,20 @@ class KeyIndex {
   // Mostly items that are gone.
   bool is_long_log() const noexcept { return logged_ > 2 * size_ + 1024; }
   bool view_waits() const noexcept;
+  bool is_complete(int key_class) const noexcept { return (viewed_ >> key_class & 1) != 0; }
 
   std::array<KeyTable, kClasses> tables_;
   // The line of what every operation looks at. Of the unexpected side views and log change
   // what a search costs, never what it finds, so a search may work on them.
   std::size_t size_ = 0;
-  std::size_t wild_entries_ = 0;
+  unsigned wild_classes_ = 0;    // a bit for each class but 0 that holds entries
+  mutable unsigned viewed_ = 0;  // a bit for each class whose view is complete: it lists the
+                                 // log too, not only what was passed
   std::uint64_t last_gone_ = 0;  // a sequence number
   std::uint64_t first_ = 0;      // the sequence number that followed when all had gone
   bool in_order_ = true;
   const QueueSide side_;
   bool wildcards_ = true;         // may come
-  mutable bool viewed_ = false;   // a view is complete
   mutable bool logging_ = false;  // every entry
   mutable bool passing_ = false;
   mutable bool wild_search_ = false;  // there was one since the index was empty
