@@ -224,6 +224,15 @@ class Bench {
       std::printf("%s\n", benchmark_name(structure, task.point).c_str());
     }
   }
+  // Nothing but that many passes of each structure, for a simulator to count (instructions.sh).
+  void pass(const EngineTask& task, std::size_t passes) const {
+    for (const EngineStructure& structure : structures(task)) {
+      Workload workload(structure, std::make_shared<Script>(task.point));
+      workload.fill();
+      for (std::size_t i = 0; i < passes; ++i) workload.pass();
+      std::printf("%s %zu\n", benchmark_name(structure, task.point).c_str(), workload.pairs());
+    }
+  }
 
  private:
   std::vector<EngineStructure> structures(const EngineTask& task) const;
@@ -475,12 +484,15 @@ int main(int argc, char** argv) {
   std::string subset = "standard";
   std::string filter;
   bool only_list = false;
+  std::size_t passes = 0;
   CLI::App app{"Time of append + match in every queue structure of tagline, and in others"};
   app.add_option("--subset", subset, "which points to measure")
       ->check(CLI::IsMember({"quick", "standard", "full"}))
       ->capture_default_str();
   app.add_option("--filter", filter, "regular expression on the names of benchmarks");
   app.add_flag("--list", only_list, "print the names of the benchmarks and do nothing");
+  app.add_option("--passes", passes,
+                 "only that many passes of each, not timed; prints name and matches of a pass");
   CLI11_PARSE(app, argc, argv);
   // They would override the structure and the instruction set of every matcher made here.
   unsetenv("TAGLINE_QUEUE");
@@ -492,6 +504,10 @@ int main(int argc, char** argv) {
   for (const EngineTask& task : tasks) {
     if (only_list) {
       bench.list(task);
+      continue;
+    }
+    if (passes > 0) {
+      bench.pass(task, passes);
       continue;
     }
     std::printf("{\"progress\":\"%zu of %zu\"}\n", ++done, tasks.size());

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Instructions per append + match, counted by valgrind's callgrind in the two calls of the
+# library (AVX2: valgrind 3.19 knows no AVX-512):
+#
+#   bench/instructions.sh [REGEX...]
+#
+# REGEX: one benchmark of `build/release/bench/engine --list`, its isa left out; without one, what
+# README's table shows. What only the first passes cost (growth, the first wildcards) is not
+# counted: a run of 12 passes is taken off one of 20.
+set -euo pipefail
+engine=$(dirname "$(readlink -f "$0")")/../build/release/bench/engine
+if ! command -v valgrind >/dev/null; then
+  echo "instructions.sh: wants valgrind: apt-get install valgrind" >&2
+  exit 1
+fi
+if [ ! -x "$engine" ]; then
+  echo "instructions.sh: $engine is not built: ./run bench engine --quick builds it" >&2
+  exit 1
+fi
+
+# point STRUCTURE DEPTH ORDER SIDE KEYS WILDCARDS
+point() {
+  echo "post_and_match/structure:$1/depth:$2/order:$3/isa:(avx2|none)/side:$4/keys:$5/holes:dense/wildcards:$6/cache:hot"
+}
+if [ "$#" -eq 0 ]; then
+  points=()
+  for side in posted unexpected; do
+    points+=("$(point linear 0 last $side one_source 0)" "$(point adaptive 0 last $side one_source 0)"
+             "$(point adaptive 1 last $side one_source 0)" "$(point adaptive 1024 last $side one_source 0)"
+             "$(point adaptive 1024 last $side all_equal 0)" "$(point adaptive 1024 first $side one_source 0)"
+             "$(point adaptive 8 random $side one_source 0)" "$(point adaptive 1024 random $side one_source 0)"
+             "$(point exact_hash 1024 random $side one_source 0)")
+    for share in 10 100; do
+      for keys in one_source grid; do
+        points+=("$(point adaptive 1024 random $side $keys $share)")
+      done
+    done
+  done
+  set -- "${points[@]}"
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# count PASSES REGEX: instructions; leaves the benchmark's own line in $work/name
+count() {
+  valgrind --tool=callgrind --callgrind-out-file="$work/out" --collect-atstart=no \
+    --toggle-collect=tagline_post_receive --toggle-collect=tagline_arrive \
+    "$engine" --subset quick --filter "$2" --passes "$1" 2>"$work/log" | grep -v progress >"$work/name"
+  if [ "$(wc -l <"$work/name")" -ne 1 ]; then
+    echo "instructions.sh: not one benchmark but $(wc -l <"$work/name") match $2" >&2
+    exit 1
+  fi
+  sed -n 's/^summary: //p' "$work/out"
+}
+for regex in "$@"; do
+  few=$(count 12 "$regex")
+  many=$(count 20 "$regex")
+  read -r name pairs <"$work/name"
+  printf '%6d  %s\n' $(((many - few) / (8 * pairs))) "$name"
+done
