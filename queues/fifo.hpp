@@ -22,10 +22,9 @@ struct IndexItem {
 // The nodes form a ring, so that one pointer reaches both ends: an index keeps
 // one of these for every key, nearly all of them empty.
 //
-// Guarantees: push and pop are O(1); nodes come from the pool given.
+// Guarantees: push, pop and clear are O(1); nodes come from the pool given.
 class Fifo {
-  struct Node {
-    Node* next;
+  struct Node : NodePool::Link {
     std::uint32_t first;  // items [first, end) are there
     std::uint32_t end;
     IndexItem item[3];
@@ -41,7 +40,7 @@ class Fifo {
   // Wants pool.has_node().
   void push(NodePool& pool, const IndexItem& item) noexcept {
     if (newest_ == nullptr || newest_->end == 3) {
-      Node* node = ::new (pool.take()) Node{nullptr, 0, 0, {}};
+      Node* node = ::new (pool.take()) Node{{nullptr}, 0, 0, {}};
       node->next = newest_ == nullptr ? node : newest_->next;
       if (newest_ != nullptr) newest_->next = node;
       newest_ = node;
@@ -62,7 +61,7 @@ class Fifo {
     if (newest_ == nullptr) return false;
     Node* before = newest_;
     do {
-      Node* node = before->next;
+      Node* node = after(before);
       for (std::uint32_t i = node->first; i < node->end; ++i) {
         if (!condition(node->item[i])) continue;
         for (--node->end; i < node->end; ++i) node->item[i] = node->item[i + 1];
@@ -80,7 +79,7 @@ class Fifo {
     if (newest_ == nullptr) return;
     const Node* node = newest_;
     do {
-      node = node->next;
+      node = after(node);
       for (std::uint32_t i = node->first; i < node->end; ++i) {
         if (!visit(node->item[i])) return;
       }
@@ -88,11 +87,14 @@ class Fifo {
   }
 
   void clear(NodePool& pool) noexcept {
-    while (newest_ != nullptr) unlink(pool, newest_, oldest());
+    if (newest_ == nullptr) return;
+    pool.release_chain(newest_->next, newest_);
+    newest_ = nullptr;
   }
 
  private:
-  Node* oldest() const noexcept { return newest_->next; }
+  static Node* after(const Node* node) noexcept { return static_cast<Node*>(node->next); }
+  Node* oldest() const noexcept { return after(newest_); }
 
   void unlink(NodePool& pool, Node* before, Node* node) noexcept {
     before->next = node->next;

@@ -34,7 +34,10 @@ KeyIndex::~KeyIndex() { forget_log(); }
 
 void KeyIndex::forget_log() const noexcept {
   for (int c = 1; c < kClasses; ++c) drop_view(c);
-  if (resources_->pool.is_doomed()) return;
+  if (!resources_->pool.is_doomed()) clear_log();
+}
+
+void KeyIndex::clear_log() const noexcept {
   passed_.clear(resources_->pool);
   log_.clear(resources_->pool);
   logged_ = 0;
@@ -52,14 +55,7 @@ void KeyIndex::set_hints(const Hints& hints) noexcept {
 // and once it is long.
 bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
   if (size_ == 0) {
-    walked_ = 0;
-    first_ = entry.sequence;
-    if (!wild_search_ && logged_ <= kMostUnlogged) {
-      if (logging_ || viewed_ != 0) forget_log();
-      logging_ = false;
-    }
-    if (viewed_ != 0) forget_viewed();
-    wild_search_ = walks_log_ = false;
+    begin_anew(entry.sequence);
   } else if (size_ == kMostUnlogged && wildcards_ && !logging_) {
     start_log();
   }
@@ -81,6 +77,42 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
     passing_ = true;
     pass(4);
   }
+  ++size_;
+  return true;
+}
+
+// Every message has gone.
+void KeyIndex::begin_anew(std::uint64_t sequence) noexcept {
+  const bool was_short = logged_ <= kMostUnlogged;
+  clear_log();
+  walked_ = 0;
+  first_ = sequence;
+  // A view that some of the log had not come to lacks nothing now.
+  for (int c = 1; c < kClasses; ++c) {
+    if (views_[c] == nullptr) continue;
+    views_[c]->fed = true;
+    viewed_ |= 1u << c;
+  }
+  if (was_short && !walks_log_) logging_ = false;  // each class that was searched has a view
+  if (was_short && !wild_search_) {
+    for (int c = 1; c < kClasses; ++c) drop_view(c);
+  }
+  forget_viewed();
+  wild_search_ = walks_log_ = false;
+}
+
+bool KeyIndex::push_and_log_at_once(const QueueEntry& entry) noexcept {
+  NodePool& pool = resources_->pool;
+  if (!logging_ || passing_ || is_long_log()) return false;
+  if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
+  if (!pool.has_node()) {
+    tables_[0].erase(tables_[0].find(entry.key.bits), entry.sequence);
+    return false;
+  }
+  const IndexItem logged = {entry.key.bits, entry.sequence};
+  log_.push(pool, logged);
+  ++logged_;
+  if (viewed_ != 0) feed_complete(logged);
   ++size_;
   return true;
 }

@@ -35,7 +35,7 @@ namespace tagline {
 // Views are filled from a log, the messages in the order they arrived. A short
 // queue keeps none: the first search with a wildcard writes it, and from then on
 // it is kept until every class that is searched has its view, or a queue was filled and
-// emptied without such a search. A pass
+// emptied without such a search. When the queue has emptied, so has the log. A pass
 // takes items off its front, drops those that are gone, and puts the others
 // behind what it has passed and into the views that want them:
 //
@@ -175,7 +175,7 @@ class KeyIndex {
     if (entry.key.mask != (kSourceMask | kTagMask)) [[unlikely]]
       return push_wild_at_once(entry);
     const bool logs = side_ == QueueSide::unexpected && (logging_ || size_ == kMostUnlogged);
-    if (logs) return false;
+    if (logs) return push_and_log_at_once(entry);
     if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
     if (viewed_ != 0) [[unlikely]]
       feed_complete({entry.key.bits, entry.sequence});
@@ -241,7 +241,9 @@ class KeyIndex {
     return {reinterpret_cast<std::uint64_t>(entry.cookie), entry.sequence};
   }
   bool push_and_log(const QueueEntry& entry) noexcept;
+  bool push_and_log_at_once(const QueueEntry& entry) noexcept;
   bool push_wild_at_once(const QueueEntry& entry) noexcept;
+  void begin_anew(std::uint64_t sequence) noexcept;
 
   static int class_of(const MatchKey& key) noexcept {
     return (key_any_source(key) ? 1 : 0) | (key_any_tag(key) ? 2 : 0);
@@ -262,6 +264,7 @@ class KeyIndex {
   Hit find_by_view(const MatchKey& key, std::uint64_t& depth) const noexcept;
   Hit find_by_walk(const MatchKey& key, std::uint64_t& depth) const noexcept;
   void forget_log() const noexcept;
+  void clear_log() const noexcept;
   std::vector<IndexItem> items_in_order() const;
   bool start_log() const noexcept;
 

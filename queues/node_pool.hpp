@@ -16,10 +16,15 @@ namespace tagline {
 // be touched; a released node is the next one handed out, while it is still in
 // the cache. Once a queue has been as long as it gets, grow() is not called again.
 //
-// Guarantees: take() and release() are O(1) and never enter the system;
+// Guarantees: take(), release() and release_chain() are O(1) and never enter the system;
 // addresses are stable until release(). One thread at a time.
 class NodePool {
  public:
+  // The first word of a free node; who links nodes by it can release them together.
+  struct Link {
+    Link* next;
+  };
+
   // node_bytes: size of a node, rounded up to whole cache lines.
   NodePool(NodeMemory& memory, std::size_t node_bytes) noexcept
       : node_bytes_((node_bytes + kCacheLine - 1) / kCacheLine * kCacheLine), memory_(&memory) {}
@@ -34,26 +39,28 @@ class NodePool {
 
   // Uninitialised memory of one node; wants has_node().
   void* take() noexcept {
-    FreeNode* node = free_;
+    Link* node = free_;
     free_ = node->next;
     return node;
   }
 
-  void release(void* node) noexcept { free_ = ::new (node) FreeNode{free_}; }
+  void release(void* node) noexcept { free_ = ::new (node) Link{free_}; }
+  // A chain of nodes, each the next of the one before it.
+  void release_chain(Link* first, Link* last) noexcept {
+    last->next = free_;
+    free_ = first;
+  }
 
   // The pool is about to die with all its nodes: whoever has many may keep them.
   void doom() noexcept { doomed_ = true; }
   bool is_doomed() const noexcept { return doomed_; }
 
  private:
-  struct FreeNode {
-    FreeNode* next;
-  };
   struct Chunk;
 
   bool add_chunk() noexcept;
 
-  FreeNode* free_ = nullptr;
+  Link* free_ = nullptr;
   std::byte* fresh_ = nullptr;  // [fresh_, fresh_end_): never handed out yet
   std::byte* fresh_end_ = nullptr;
   const std::size_t node_bytes_;

@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <random>
+#include <vector>
 
 namespace tagline {
 namespace {
@@ -71,6 +72,20 @@ TEST_F(FifoTest, AnyItemOfAnyFillCanBeErased) {
         expected_.clear();
       }
     }
+  }
+}
+
+TEST_F(FifoTest, ClearGivesEveryNodeBack) {
+  for (const std::uint64_t items : {1u, 3u, 4u, 300u}) {
+    for (std::uint64_t i = 1; i <= items; ++i) push(i);
+    const std::size_t used = memory_.used_bytes();
+    fifo_.clear(pool_);
+    expected_.clear();
+    expect_all();
+    std::size_t free_nodes = 0;
+    for (std::vector<void*> taken; pool_.has_node(); ++free_nodes) taken.push_back(pool_.take());
+    EXPECT_GE(3 * free_nodes, items);
+    EXPECT_EQ(memory_.used_bytes(), used);
   }
 }
 
