@@ -29,9 +29,9 @@ class ShardPolicy {
   [[gnu::always_inline]] bool is_crowded(Shard& shard, MatchEnvelope envelope,
                                          bool lock_was_free) noexcept {
     if (!hands_over(shard, envelope)) return false;
-    shard.handovers += lock_was_free ? kHandover : kWait;
     // relaxed: a guess about the future, whoever changed it.
-    if (shard.handovers < patience_.load(std::memory_order_relaxed)) [[likely]]
+    const std::uint32_t patience = patience_.load(std::memory_order_relaxed);
+    if ((shard.handovers += lock_was_free ? kHandover : kWait) < patience) [[likely]]
       return false;
     return are_too_soon(shard);
   }
@@ -96,7 +96,7 @@ class ShardPolicy {
 
   // Whether another thread comes with another key than the last one.
   template <class Shard>
-  static bool hands_over(Shard& shard, MatchEnvelope envelope) noexcept {
+  [[gnu::always_inline]] static bool hands_over(Shard& shard, MatchEnvelope envelope) noexcept {
     const std::uintptr_t thread = this_thread();
     const std::uint64_t key = key_bits(envelope.source, envelope.tag);
     const bool other = shard.thread != thread && shard.key != key;
