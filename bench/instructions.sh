@@ -7,7 +7,7 @@
 #   bench/instructions.sh [REGEX...]
 #
 # REGEX: one benchmark of `build/release/bench/engine --list`, its isa left out; without one, what
-# README's table shows. What only the first passes cost (growth, the first wildcards) is not
+# README shows. What only the first passes cost (growth, the first wildcards) is not
 # counted: a run of 12 passes is taken off one of 20.
 set -euo pipefail
 engine=$(dirname "$(readlink -f "$0")")/../build/release/bench/engine
@@ -27,11 +27,16 @@ point() {
 if [ "$#" -eq 0 ]; then
   points=()
   for side in posted unexpected; do
-    points+=("$(point linear 0 last $side one_source 0)" "$(point adaptive 0 last $side one_source 0)"
+    for list in linear plain_list; do
+      points+=("$(point $list 0 last $side one_source 0)" "$(point $list 1 last $side one_source 0)")
+    done
+    points+=("$(point adaptive 0 last $side one_source 0)"
              "$(point adaptive 1 last $side one_source 0)" "$(point adaptive 1024 last $side one_source 0)"
              "$(point adaptive 1024 last $side all_equal 0)" "$(point adaptive 1024 first $side one_source 0)"
              "$(point adaptive 8 random $side one_source 0)" "$(point adaptive 1024 random $side one_source 0)"
-             "$(point exact_hash 1024 random $side one_source 0)")
+             "$(point adaptive 16384 random $side one_source 0)"
+             "$(point exact_hash 1024 random $side one_source 0)"
+             "$(point exact_hash 16384 random $side one_source 0)")
     for share in 10 100; do
       for keys in one_source grid; do
         points+=("$(point adaptive 1024 random $side $keys $share)")
@@ -45,9 +50,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # count PASSES REGEX: instructions; leaves the benchmark's own line in $work/name
 count() {
-  valgrind --tool=callgrind --callgrind-out-file="$work/out" --collect-atstart=no \
+  if ! valgrind --tool=callgrind --callgrind-out-file="$work/out" --collect-atstart=no \
     --toggle-collect=tagline_post_receive --toggle-collect=tagline_arrive \
-    "$engine" --subset quick --filter "$2" --passes "$1" 2>"$work/log" | grep -v progress >"$work/name"
+    "$engine" --subset quick --filter "$2" --passes "$1" >"$work/name" 2>"$work/log"; then
+    tail -5 "$work/log" >&2
+    exit 1
+  fi
   if [ "$(wc -l <"$work/name")" -ne 1 ]; then
     echo "instructions.sh: not one benchmark but $(wc -l <"$work/name") match $2" >&2
     exit 1
