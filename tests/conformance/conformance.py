@@ -30,6 +30,7 @@ RERUNS = 2
 SKIPPED = 77
 HANGING_LIMIT = 15
 QUICK_HANGING_LIMIT = 3
+QUICK_LONGEST = 60
 
 # Verdicts about one test over all its runs.
 SAME, FLAKY, SLOW, FIXED, DIFFERENT = "same", "flaky", "slow", "fixed", "different"
@@ -40,14 +41,8 @@ jobs = Jobs()
 
 def end_jobs(*_):
     """Ends what is under way, all processes of it, and this one."""
-    sessions = {str(job.pid) for job in jobs.close()}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rsplit(")", 1)[1].split()
-            if fields[3] in sessions:  # field 6 of the file
-                os.kill(int(stat.parent.name), signal.SIGTERM)
-        except (OSError, IndexError):
-            pass  # it has ended by itself
+    for job in jobs.close():
+        jobs.signal(job, signal.SIGTERM)
     os._exit(130)
 
 
@@ -224,6 +219,8 @@ def parse():
     parser.add_argument("--jobs", type=int, default=2, help="tests at a time (2)")
     parser.add_argument("--limit", type=int, default=0, metavar="SECONDS",
                         help="least time limit of a test (60; with --quick 30)")
+    parser.add_argument("--longest", type=int, metavar="SECONDS",
+                        help="leave out the tests to which the suite gives more time (with --quick 60)")
     parser.add_argument("--mca", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"),
                         help="an Open MPI parameter for every run")
     parser.add_argument("--mpi4py-source", metavar="FOLDER",
@@ -242,6 +239,7 @@ def parse():
     options = parser.parse_args()
     options.limit = options.limit or (30 if options.quick else 60)
     if options.quick:
+        options.longest = options.longest or QUICK_LONGEST
         options.suite = options.suite or ["mpich"]
         options.transport = options.transport or ["vader"]
         if options.suite == ["mpich"] and not options.directories:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Who runs now: several tests at a time, or one alone; and how all of them end."""
+import os
 import subprocess
 import threading
+from pathlib import Path
 
 
 class Machine:
@@ -27,19 +29,37 @@ class Machine:
 
 
 class Jobs:
-    """What is under way, each in a session of its own."""
+    """What is under way. All processes of a job have its mark in their environment, those too
+    that a launcher gave a session of their own."""
+
+    MARK = "TAGLINE_JOB"
 
     def __init__(self):
         self.lock = threading.Lock()
         self.running = set()
+        self.started = 0
 
-    def start(self, command, **options):
+    def start(self, command, env, **options):
         """Its output is one pipe."""
         with self.lock:
+            self.started += 1
+            mark = f"{os.getpid()}-{self.started}"
             job = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, start_new_session=True, **options)
+                                   stderr=subprocess.STDOUT, start_new_session=True,
+                                   env={**env, self.MARK: mark}, **options)
+            job.mark = mark
             self.running.add(job)
         return job
+
+    def signal(self, job, number):
+        """All that is left of it gets this signal."""
+        setting = f"{self.MARK}={job.mark}".encode()
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if setting in (process / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(process.name), number)
+            except OSError:
+                pass  # it has ended by itself, or is another user's
 
     def done(self, job):
         self.running.discard(job)

@@ -121,7 +121,6 @@ MPICH_MAKE = ["make", "-k", f"-j{os.cpu_count()}"]
 MPICH_MAKE += [f"{tool}=:" for tool in ("ACLOCAL", "AUTOCONF", "AUTOHEADER", "AUTOMAKE")]
 MPICH_FLAGS = "-O1 -w"
 QUICK_RANKS = 4
-QUICK_SECONDS = 60
 QUICK_COUNT = 1 << 20  # of elements; more are gigabytes in all
 # Hang under ob1 of 4.1.4, always or by chance, and each is waited for, and run again.
 QUICK_LEFT_OUT = ("idup_deadlock", "idup_nb", "idup_comm_gen")
@@ -157,12 +156,13 @@ def mpich_case(directory, folder, words, options):
     known = dict(values)
     if known.get("mpix") == "true" or any(key == "mpiexecarg" for key, _ in values):
         return None  # MPICH's own extensions, options of its mpiexec
+    if options.longest and int(known.get("timeLimit", 0)) > options.longest:
+        return None
     arguments = [value for key, value in values if key == "arg"]
     counts = [int(value.removeprefix("-count=")) for value in arguments if "-count=" in value]
     # xfail: cancelled sends, mostly, that hang until their time limit
     if options.quick and ("xfail" in known or words[0] in QUICK_LEFT_OUT
                           or int(words[1]) > QUICK_RANKS
-                          or int(known.get("timeLimit", 0)) > QUICK_SECONDS
                           or max(counts, default=0) > QUICK_COUNT):
         return None
     environment = [value for key, value in values

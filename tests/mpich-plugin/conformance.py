@@ -96,10 +96,10 @@ def run(case, library, path, options, limit=None):
             try:
                 output = job.communicate(timeout=5)[0]
             except subprocess.TimeoutExpired:
-                end_session(job.pid)
+                jobs.signal(job, signal.SIGKILL)
                 output = job.communicate()[0]
         finally:
-            end_session(job.pid)
+            jobs.signal(job, signal.SIGKILL)  # what the launcher has left behind
             jobs.done(job)
     text = output.decode(errors="replace")
     if outcome is None:
@@ -120,18 +120,9 @@ def end_jobs(*_):
         try:
             job.wait(5)
         except subprocess.TimeoutExpired:
-            end_session(job.pid)
+            pass
+        jobs.signal(job, signal.SIGKILL)
     os._exit(130)
-
-
-def end_session(session):
-    """Kills what is left of it; hydra gives every rank a group of its own."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            if stat.read_text().rsplit(")", 1)[1].split()[3] == str(session):
-                os.kill(int(stat.parent.name), signal.SIGKILL)
-        except (OSError, IndexError):
-            pass  # it has ended by itself
 
 
 def compare(case, path, options, machine):
