@@ -47,6 +47,10 @@ class QueueMatcher final : public tagline_matcher {
     }
     const MatchKey key = exact_key(envelope);
     if (!is_exact(envelope)) return post_wildcard(context, key.bits, receive, message, handle);
+    if constexpr (OffersIndex<Queue>) {
+      if (context->unexpected.is_indexed())
+        return look_and_post(context, key.bits, receive, message, handle);
+    }
     if (!context->unexpected.empty()) {
       if constexpr (OffersAtHand<Queue>) {
         return meet_and_post(context, key.bits, receive, message, handle);
@@ -64,6 +68,9 @@ class QueueMatcher final : public tagline_matcher {
       return with_context<&QueueMatcher::arrive>(envelope, message, receive);
     }
     const MatchKey key = exact_key(envelope);
+    if constexpr (OffersIndex<Queue>) {
+      if (context->posted.is_indexed()) return look_and_arrive(context, key.bits, message, receive);
+    }
     if (!context->posted.empty()) {
       if constexpr (OffersAtHand<Queue>) {
         return meet_and_arrive(context, key.bits, message, receive);
@@ -184,8 +191,6 @@ class QueueMatcher final : public tagline_matcher {
  private:
   using Context = MatchContext<Queue>;
   using Side = SideCounts;
-  // What is looked at before a search.
-  enum class Glimpse { at_hand, indexed };
 
  public:
   // ---- Parts, for matchers that are made of several of these, one thread at a time.
@@ -342,36 +347,60 @@ class QueueMatcher final : public tagline_matcher {
     return push(context->posted, key, receive, posted_, handle);
   }
 
-  // Where there is something to meet: what is at hand, then, where most entries are behind an
-  // index, nearly always one look into it. bits: of an exact key, here and below.
-  template <Glimpse glimpse = Glimpse::at_hand>
-  [[gnu::noinline, gnu::flatten]] tagline_status meet_and_post(Context* context, std::uint64_t bits,
-                                                               void* receive, void** message,
-                                                               tagline_handle* handle) noexcept {
+  // Where there is something to meet: what is at hand, else a search. bits: of an exact key,
+  // here and below.
+  [[gnu::noinline, gnu::flatten]] tagline_status meet_and_post(
+      Context* context, std::uint64_t bits, void* receive, void** message,
+      tagline_handle* handle) noexcept requires OffersAtHand<Queue> {
     const MatchKey key = {bits, kSourceMask | kTagMask};
-    const Glance glance = take_at<glimpse>(context->unexpected, key, unexpected_, message);
+    const Glance glance = context->unexpected.take_at_hand(key, message, counter_of(unexpected_));
     if (glance == Glance::taken) return TAGLINE_MATCHED;
     if (glance == Glance::none) return post(context, key, receive, handle);
-    if constexpr (OffersIndex<Queue> && glimpse == Glimpse::at_hand) {
-      if (context->unexpected.is_indexed())
-        return meet_and_post<Glimpse::indexed>(context, bits, receive, message, handle);
-    }
     return search_and_post(context, bits, receive, message, handle);
   }
 
-  template <Glimpse glimpse = Glimpse::at_hand>
-  [[gnu::noinline, gnu::flatten]] tagline_status meet_and_arrive(Context* context,
-                                                                 std::uint64_t bits, void* message,
-                                                                 void** receive) noexcept {
+  [[gnu::noinline, gnu::flatten]] tagline_status meet_and_arrive(
+      Context* context, std::uint64_t bits, void* message,
+      void** receive) noexcept requires OffersAtHand<Queue> {
     const MatchKey key = {bits, kSourceMask | kTagMask};
-    const Glance glance = take_at<glimpse>(context->posted, key, posted_, receive);
+    const Glance glance = context->posted.take_at_hand(key, receive, counter_of(posted_));
     if (glance == Glance::taken) return TAGLINE_MATCHED;
     if (glance == Glance::none) return keep(context, key, message);
-    if constexpr (OffersIndex<Queue> && glimpse == Glimpse::at_hand) {
-      if (context->posted.is_indexed())
-        return meet_and_arrive<Glimpse::indexed>(context, bits, message, receive);
-    }
     return search_and_arrive(context, bits, message, receive);
+  }
+
+  // Where there is an index: a look into it, then at the newest entry. Whatever takes more is
+  // a jump away, so that these two save no registers.
+  [[gnu::noinline, gnu::flatten]] tagline_status look_and_post(
+      Context* context, std::uint64_t bits, void* receive, void** message,
+      tagline_handle* handle) noexcept requires OffersIndex<Queue> {
+    if (!context->unexpected.tells())
+      return search_and_post(context, bits, receive, message, handle);
+    if (auto* const found = context->unexpected.look(bits))
+      return take_found(context->unexpected, found, unexpected_, message);
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    if (context->unexpected.take_newest(key, message, counter_of(unexpected_)))
+      return TAGLINE_MATCHED;
+    return post(context, key, receive, handle);
+  }
+
+  [[gnu::noinline, gnu::flatten]] tagline_status look_and_arrive(
+      Context* context, std::uint64_t bits, void* message,
+      void** receive) noexcept requires OffersIndex<Queue> {
+    if (!context->posted.tells()) return search_and_arrive(context, bits, message, receive);
+    if (auto* const found = context->posted.look(bits))
+      return take_found(context->posted, found, posted_, receive);
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    if (context->posted.take_newest(key, receive, counter_of(posted_))) return TAGLINE_MATCHED;
+    return keep(context, key, message);
+  }
+
+  template <class Found>
+  [[gnu::noinline, gnu::flatten]] tagline_status take_found(Queue& queue, Found* found, Side& side,
+                                                            void** cookie) noexcept {
+    counter_of(side)(1, true);
+    queue.take_found(found, cookie);
+    return TAGLINE_MATCHED;
   }
 
   tagline_status post(Context* context, const MatchKey& key, void* receive,
@@ -405,18 +434,12 @@ class QueueMatcher final : public tagline_matcher {
     return append(context->unexpected, key, message, unexpected_, nullptr);
   }
 
-  // Of a queue that is not empty.
-  template <Glimpse glimpse>
-  Glance take_at(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
-    const auto count = [&](std::uint64_t depth, bool taken) {
+  // Counts what a look tells.
+  static auto counter_of(Side& side) noexcept {
+    return [&side](std::uint64_t depth, bool taken) {
       side.left += taken;
       side.count_search(depth, taken);
     };
-    if constexpr (glimpse == Glimpse::indexed) {
-      return queue.take_indexed(key, cookie, count);
-    } else {
-      return queue.take_at_hand(key, cookie, count);
-    }
   }
 
   bool search_and_take(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {

@@ -80,38 +80,27 @@ class WindowedIndex {
 
   bool empty() const noexcept { return window_.empty() && !is_indexed(); }
 
-  // Takes the oldest entry if it is at hand and meets the key.
-  bool take_oldest(const MatchKey& key, void** cookie) noexcept {
-    return !is_indexed() && window_.take_oldest(key, cookie);
-  }
-
   // The index holds something.
   bool is_indexed() const noexcept { return indexed_ != nullptr; }
 
-  // take(), unless it takes more than one look into the index. Wants is_indexed().
-  template <class Count>
-  Glance take_indexed(const MatchKey& key, void** cookie, Count count) noexcept {
-    const Glance glance = indexed_->take(key, cookie);
-    if (glance == Glance::unknown) return glance;
-    if (glance == Glance::taken) {
-      if (indexed_->empty()) [[unlikely]]
-        leave_index();
-      count(1, true);
-      return glance;
-    }
-    if (window_.empty()) {
-      count(0, false);
-      return glance;
-    }
-    const TakeResult result = take_from_window(key, cookie);
-    count(result.depth, result.taken);
-    return result.taken ? Glance::taken : Glance::none;
+  // Takes the oldest entry if it meets the key. Wants !is_indexed(), as does lacks().
+  bool take_oldest(const MatchKey& key, void** cookie) noexcept {
+    return window_.take_oldest(key, cookie);
   }
 
   // True if one look tells that no entry meets the key. depth: of that look.
-  bool lacks(const MatchKey& key, std::uint64_t& depth) noexcept {
-    if (!is_indexed()) return window_.lacks(key, depth);
-    return window_.lacks(key, depth) && indexed_->lacks(key);
+  bool lacks(const MatchKey& key, std::uint64_t& depth) const noexcept {
+    return window_.lacks(key, depth);
+  }
+
+  // Whether one look tells the oldest entry that meets an exact key: nearly always. Then
+  // look() is where that entry is, or nullptr. All three want is_indexed().
+  bool tells() const noexcept { return window_.empty() && indexed_->tells(); }
+  KeyIndex::Found* look(std::uint64_t bits) noexcept { return indexed_->look(bits); }
+  void take_found(KeyIndex::Found* found, void** cookie) noexcept {
+    if (indexed_->size() == 1) [[unlikely]]
+      return take_last(found, cookie);
+    indexed_->take_found(found, cookie);
   }
 
   template <class Count>
@@ -120,10 +109,7 @@ class WindowedIndex {
       count(result.depth, result.taken);
       return result.taken;
     };
-    if (is_indexed()) {
-      const Glance glance = take_indexed(key, cookie, count);
-      return glance == Glance::unknown ? counted(take_far(key, cookie)) : glance == Glance::taken;
-    }
+    if (is_indexed()) return counted(take_from_both(key, cookie));
     const Glance glance = window_.take_near(key, cookie, count);
     if (glance != Glance::unknown) return glance == Glance::taken;
     if (indexing_ || !window_.is_one_group()) return counted(take_from_window(key, cookie));
@@ -263,6 +249,22 @@ class WindowedIndex {
     Found found;
     found.hit = index_->find(key, found.depth);
     return found;
+  }
+
+  [[gnu::noinline]] void take_last(KeyIndex::Found* found, void** cookie) noexcept {
+    indexed_->take_found(found, cookie);
+    leave_index();
+  }
+
+  // The index is nearly always told by a look.
+  TakeResult take_from_both(const MatchKey& key, void** cookie) noexcept {
+    const Glance glance = indexed_->take(key, cookie);
+    if (glance == Glance::unknown) return take_far(key, cookie);
+    if (glance == Glance::none) {
+      return window_.empty() ? TakeResult{false, 0} : take_from_window(key, cookie);
+    }
+    if (indexed_->empty()) leave_index();
+    return {true, 1};
   }
 
   // Where a look into the index did not tell.

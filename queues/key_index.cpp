@@ -51,6 +51,23 @@ void KeyIndex::set_hints(const Hints& hints) noexcept {
   forget_log();
 }
 
+// A message that its table has already. False: no memory, and its table has it no more.
+[[gnu::always_inline]] inline bool KeyIndex::log_and_view(const QueueEntry& entry) noexcept {
+  const IndexItem logged = {entry.key.bits, entry.sequence};
+  if (logging_) {
+    // The table may have taken the node that there was.
+    if (!resources_->pool.has_node() && !resources_->pool.grow()) [[unlikely]] {
+      tables_[0].erase(tables_[0].find(entry.key.bits), entry.sequence);
+      return false;
+    }
+    log_.push(resources_->pool, logged);
+    ++logged_;
+  }
+  if (viewed_ != 0) feed_complete(logged);
+  ++size_;
+  return true;
+}
+
 // An unexpected message: whether it has to be logged is seen when the index was empty,
 // and once it is long.
 bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
@@ -59,26 +76,19 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
   } else if (size_ == kMostUnlogged && wildcards_ && !logging_) {
     start_log();
   }
-  KeyTable& table = tables_[0];
-  if (!table.reserve()) return false;
-  table.push(entry.key.bits, item_of(entry));
-  const IndexItem logged = {entry.key.bits, entry.sequence};
-  if (logging_) {
-    // The table and the log may each want a node, and reserve() saw to one.
-    if (!resources_->pool.has_node() && !resources_->pool.grow()) {
-      table.erase(table.find(entry.key.bits), entry.sequence);
-      return false;
-    }
-    log_.push(resources_->pool, logged);
-    ++logged_;
-  }
-  if (viewed_ != 0) feed_complete(logged);
+  if (!tables_[0].reserve()) return false;
+  tables_[0].push(entry.key.bits, item_of(entry));
+  if (!log_and_view(entry)) return false;
   if (logging_ && (passing_ || is_long_log())) [[unlikely]] {
     passing_ = true;
     pass(4);
   }
-  ++size_;
   return true;
+}
+
+bool KeyIndex::push_and_log_at_once(const QueueEntry& entry) noexcept {
+  if (!logging_ || passing_ || is_long_log()) return false;
+  return tables_[0].push_at_once(entry.key.bits, item_of(entry)) && log_and_view(entry);
 }
 
 // Every message has gone.
@@ -99,22 +109,6 @@ void KeyIndex::begin_anew(std::uint64_t sequence) noexcept {
   }
   forget_viewed();
   wild_search_ = walks_log_ = false;
-}
-
-bool KeyIndex::push_and_log_at_once(const QueueEntry& entry) noexcept {
-  NodePool& pool = resources_->pool;
-  if (!logging_ || passing_ || is_long_log()) return false;
-  if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
-  if (!pool.has_node()) {
-    tables_[0].erase(tables_[0].find(entry.key.bits), entry.sequence);
-    return false;
-  }
-  const IndexItem logged = {entry.key.bits, entry.sequence};
-  log_.push(pool, logged);
-  ++logged_;
-  if (viewed_ != 0) feed_complete(logged);
-  ++size_;
-  return true;
 }
 
 bool KeyIndex::push_wild_at_once(const QueueEntry& entry) noexcept {
@@ -284,6 +278,12 @@ Glance KeyIndex::take_by_view(MatchKey key, void** cookie) noexcept {
   if (others != 0) leave_views(front.slot->key, front.slot->oldest.sequence, others);
   take_oldest(front.slot, cookie);
   return Glance::taken;
+}
+
+// Takes a message that complete views list.
+void KeyIndex::take_viewed(KeyTable::Slot* slot, void** cookie) noexcept {
+  leave_views(slot->key, slot->oldest.sequence, viewed_);
+  take_oldest(slot, cookie);
 }
 
 // views: those of these classes, complete ones.

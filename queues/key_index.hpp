@@ -84,30 +84,30 @@ class KeyIndex {
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
 
-  // True if certainly no entry meets the key: a quick answer to the most frequent
-  // search, for an exact key among exact entries.
-  bool lacks(const MatchKey& key) noexcept {
-    if (wild_classes_ != 0 || key.mask != (kSourceMask | kTagMask)) return false;
-    if (!tables_[0].lacks(key.bits)) return false;
-    in_order_ = false;
-    return true;
+  // Whether one look tells the oldest entry that meets an exact key: no entry has a wildcard,
+  // and nothing moves. Then look() is where that entry is, or nullptr.
+  bool tells() const noexcept { return wild_classes_ == 0 && !tables_[0].is_moving(); }
+  using Found = KeyTable::Slot;
+  Found* look(std::uint64_t bits) noexcept {
+    Found* const found = tables_[0].find(bits);
+    if (found == nullptr) in_order_ = false;
+    return found;
+  }
+  // Takes out what look() has found.
+  void take_found(Found* slot, void** cookie) noexcept {
+    if (viewed_ != 0) [[unlikely]]
+      return take_viewed(slot, cookie);
+    take_oldest(slot, cookie);
   }
 
-  // Finds and takes out the oldest entry that meets the key, if one table tells which it
-  // is: nearly always. Otherwise the answer is unknown, and find() tells.
+  // Finds and takes out the oldest entry that meets the key, if no more than a look into each
+  // table tells which it is: nearly always. Otherwise the answer is unknown, and find() tells.
   Glance take(const MatchKey& key, void** cookie) noexcept {
-    if (key.mask != (kSourceMask | kTagMask)) [[unlikely]]
-      return take_by_view(key, cookie);
-    if (wild_classes_ != 0) [[unlikely]]
-      return take_among_wild(key, cookie);
-    KeyTable::Slot* slot = tables_[0].find(key.bits);
-    if (slot == nullptr) {
-      in_order_ = false;
-      return Glance::none;
-    }
-    if (viewed_ != 0) [[unlikely]]
-      leave_views(slot->key, slot->oldest.sequence, viewed_);
-    take_oldest(slot, cookie);
+    if (key.mask != (kSourceMask | kTagMask)) return take_by_view(key, cookie);
+    if (wild_classes_ != 0) return take_among_wild(key, cookie);
+    Found* const found = look(key.bits);
+    if (found == nullptr) return Glance::none;
+    take_found(found, cookie);
     return Glance::taken;
   }
 
@@ -242,6 +242,7 @@ class KeyIndex {
   }
   bool push_and_log(const QueueEntry& entry) noexcept;
   bool push_and_log_at_once(const QueueEntry& entry) noexcept;
+  bool log_and_view(const QueueEntry& entry) noexcept;
   bool push_wild_at_once(const QueueEntry& entry) noexcept;
   void begin_anew(std::uint64_t sequence) noexcept;
 
@@ -269,13 +270,15 @@ class KeyIndex {
   bool start_log() const noexcept;
 
   Glance take_by_view(MatchKey key, void** cookie) noexcept;
+  void take_viewed(KeyTable::Slot* slot, void** cookie) noexcept;
   void leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned views) noexcept;
   Glance take_among_wild(MatchKey key, void** cookie) noexcept;
 
+  // The pop comes last: whoever does nothing else then saves no registers for it.
   void take_oldest(KeyTable::Slot* slot, void** cookie, int key_class = 0) noexcept {
-    const IndexItem item = tables_[key_class].pop(slot);
-    *cookie = reinterpret_cast<void*>(item.value);
-    note_gone(item.sequence);
+    *cookie = reinterpret_cast<void*>(slot->oldest.value);
+    note_gone(slot->oldest.sequence);
+    tables_[key_class].pop(slot);
   }
 
   // An entry has come to a class, or left it.

@@ -50,6 +50,7 @@ class alignas(kCacheLine) KeyTable {
   std::size_t size() const noexcept { return size_; }
   std::size_t capacity() const noexcept { return now_.capacity() + old_.capacity(); }  // slots
   bool empty() const noexcept { return size_ == 0; }
+  bool is_moving() const noexcept { return old_.slots != nullptr; }
 
   Slot* find(std::uint64_t key) const noexcept {
     if (size_ == 0) return nullptr;
@@ -61,18 +62,6 @@ class alignas(kCacheLine) KeyTable {
     if (old_.slots != nullptr) [[unlikely]]
       return find_in_old(key);
     return nullptr;
-  }
-
-  // True if the key is certainly not there: nearly always one line tells.
-  bool lacks(std::uint64_t key) const noexcept {
-    if (size_ == 0) return true;
-    if (old_.slots != nullptr) [[unlikely]]
-      return false;
-    std::size_t i = home(now_, key);
-    for (; now_.slots[i].oldest.sequence != 0; i = (i + 1) & now_.mask) {
-      if (now_.slots[i].key == key) return false;
-    }
-    return true;
   }
 
   // Makes push() possible; false if there is no memory for it.

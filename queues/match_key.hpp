@@ -85,9 +85,9 @@ concept OffersTake = requires(Queue queue, MatchKey key, void** cookie, CountOfS
 };
 // May keep entries in an index.
 template <class Queue>
-concept OffersIndex = requires(Queue queue, MatchKey key, void** cookie, CountOfSearch count) {
-  queue.is_indexed();
-  queue.take_indexed(key, cookie, count);
+concept OffersIndex = requires(Queue queue, std::uint64_t bits, void** cookie) {
+  queue.is_indexed() && queue.tells();
+  queue.take_found(queue.look(bits), cookie);
   queue.make_room_at_once();
 };
 

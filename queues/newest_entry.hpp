@@ -9,6 +9,12 @@
 
 namespace tagline {
 
+template <class Structure>
+concept KeepsIndex = requires(Structure structure, std::uint64_t bits) {
+  structure.is_indexed();
+  structure.look(bits);
+};
+
 // A queue whose newest entry waits in the queue object itself, and goes to the
 // structure behind it only when a newer one comes.
 //
@@ -25,7 +31,7 @@ namespace tagline {
 //   take_oldest(key, cookie)  take(), if one look finds the oldest entry to be the match
 //   take_in(entry)            append() by another way, where has_room() says no;
 //   take_in_at_once(entry)    the same, if it takes no memory
-//   is_indexed(), take_indexed(key, cookie, count)  see below
+//   is_indexed(), tells(), look(bits), take_found(found, cookie)  see below
 //
 // Guarantees: those of the structure; the newest entry is found after all others,
 // because it is the last in order, unless overtaking is allowed.
@@ -58,13 +64,10 @@ class NewestEntry {
     return true;
   }
   // The same, where that takes no memory and one look tells.
-  bool make_room_at_once() noexcept {
-    if constexpr (requires { older_.take_in_at_once(newest_); }) {
-      if (!older_.take_in_at_once(newest_)) return false;
-      waits_ = false;
-      return true;
-    }
-    return false;
+  bool make_room_at_once() noexcept requires KeepsIndex<Structure> {
+    if (!older_.take_in_at_once(newest_)) return false;
+    waits_ = false;
+    return true;
   }
 
   void append(const QueueEntry& entry) noexcept {
@@ -73,18 +76,18 @@ class NewestEntry {
     waits_ = true;
   }
 
-  // Wants !empty(). The match is the newest entry, if all older ones are seen to be no
-  // match, or the oldest.
+  // Wants !empty() and !is_indexed(). The match is the newest entry, if all older ones are
+  // seen to be no match, or the oldest.
   template <class Count>
   Glance take_at_hand(const MatchKey& key, void** cookie, Count count) noexcept {
+    if (is_indexed()) __builtin_unreachable();  // spares what follows another look
     std::uint64_t depth = 1;
     if (older_.empty()) {
       if (!keys_meet(newest_.key, key)) {
         count(1, false);
         return Glance::none;
       }
-    } else if (!waits_ || !keys_meet(newest_.key, key) ||
-               (!overtaking_ && !lacks(older_, key, depth))) {
+    } else if (!is_newest_met(key) || (!overtaking_ && !lacks(older_, key, depth))) {
       if (!take_oldest(older_, key, cookie)) return Glance::unknown;
       count(1, true);
       return Glance::taken;
@@ -95,37 +98,55 @@ class NewestEntry {
     return Glance::taken;
   }
 
-  // Whether the structure keeps older entries in an index now, and then take_at_hand() with
-  // a look into it.
+  // Whether the structure keeps older entries in an index now, and what then takes the place
+  // of take_at_hand() if a look into that tells: the look, taking out what it has found, or
+  // the newest entry if it has found nothing.
   bool is_indexed() const noexcept {
-    if constexpr (requires { older_.is_indexed(); }) return older_.is_indexed();
+    if constexpr (KeepsIndex<Structure>) return older_.is_indexed();
     return false;
   }
+  bool tells() const noexcept requires KeepsIndex<Structure> { return older_.tells(); }
+  auto look(std::uint64_t bits) noexcept requires KeepsIndex<Structure> {
+    const bool suffices = overtaking_ && is_newest_met({bits, kSourceMask | kTagMask});
+    return suffices ? nullptr : older_.look(bits);
+  }
+  template <class Found>
+  void take_found(Found* found, void** cookie) noexcept requires KeepsIndex<Structure> {
+    older_.take_found(found, cookie);
+  }
   template <class Count>
-  Glance take_indexed(const MatchKey& key, void** cookie, Count count) noexcept {
-    if constexpr (requires { older_.is_indexed(); }) {
-      std::uint64_t passed = 0;
-      const Glance glance = older_.take_indexed(key, cookie, count_match(count, passed));
-      if (glance != Glance::none) return glance;
-      return take_newest(key, cookie, passed, count) ? Glance::taken : Glance::none;
+  bool take_newest(const MatchKey& key, void** cookie, Count count,
+                   std::uint64_t passed = 0) noexcept {
+    if (!is_newest_met(key)) {
+      count(passed + waits_, false);
+      return false;
     }
-    return Glance::unknown;
+    *cookie = newest_.cookie;
+    waits_ = false;
+    count(passed + 1, true);
+    return true;
   }
 
   template <class Count>
   bool take(const MatchKey& key, void** cookie, Count count) noexcept {
     std::uint64_t passed = 0;
-    if (!older_.empty() && take_from(older_, key, cookie, count_match(count, passed))) return true;
-    return take_newest(key, cookie, passed, count);
+    const auto count_match = [&](std::uint64_t depth, bool taken) {
+      if (taken) {
+        count(depth, true);
+      } else {
+        passed = depth;
+      }
+    };
+    if (!older_.empty() && take_from(older_, key, cookie, count_match)) return true;
+    return take_newest(key, cookie, count, passed);
   }
 
   Hit find(const MatchKey& key, std::uint64_t& depth) noexcept {
     if (!older_.empty()) {
       if (const Hit hit = older_.find(key, depth)) return hit;
     }
-    if (!waits_) return {};
-    ++depth;
-    return keys_meet(newest_.key, key) ? Structure::kBeyond : Hit{};
+    depth += waits_;
+    return is_newest_met(key) ? Structure::kBeyond : Hit{};
   }
 
   Hit find_exact(const MatchKey& key, const void* cookie) const noexcept {
@@ -165,7 +186,7 @@ class NewestEntry {
 
  private:
   bool pass_on() noexcept {
-    if constexpr (requires { older_.take_in(newest_); }) {
+    if constexpr (KeepsIndex<Structure>) {
       if (!waits_ || !older_.take_in(newest_)) return false;
       waits_ = false;
       return true;
@@ -173,30 +194,8 @@ class NewestEntry {
     return false;
   }
 
-  // Counts a match, and notes how much a search has passed that made none.
-  template <class Count>
-  static auto count_match(Count& count, std::uint64_t& passed) noexcept {
-    return [&](std::uint64_t depth, bool taken) {
-      if (taken) {
-        count(depth, true);
-      } else {
-        passed = depth;
-      }
-    };
-  }
-
-  // When nothing older is the match.
-  template <class Count>
-  bool take_newest(const MatchKey& key, void** cookie, std::uint64_t passed,
-                   Count& count) noexcept {
-    if (!waits_ || !keys_meet(newest_.key, key)) {
-      count(passed + waits_, false);
-      return false;
-    }
-    *cookie = newest_.cookie;
-    waits_ = false;
-    count(passed + 1, true);
-    return true;
+  bool is_newest_met(const MatchKey& key) const noexcept {
+    return waits_ && keys_meet(newest_.key, key);
   }
 
   // Where the structure can tell and do that without a search.

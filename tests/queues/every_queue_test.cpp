@@ -54,6 +54,21 @@ class Twin {
     queue.erase(hit);
     reference.erase(place);
   }
+  // What a matcher tries first.
+  template <class Count>
+  Glance glance(const MatchKey& key, void** cookie, Count count) {
+    if constexpr (OffersIndex<decltype(queue)>) {
+      if (queue.is_indexed()) {
+        if (key.mask != (kSourceMask | kTagMask) || !queue.tells()) return Glance::unknown;
+        if (auto* const found = queue.look(key.bits)) {
+          queue.take_found(found, cookie);
+          return Glance::taken;
+        }
+        return queue.take_newest(key, cookie, count) ? Glance::taken : Glance::none;
+      }
+    }
+    return queue.take_at_hand(key, cookie, count);
+  }
   void take(const MatchKey& key) {
     const std::size_t place = reference.find(key);
     if (queue.empty()) {
@@ -83,7 +98,7 @@ class Twin {
       void* cookie = nullptr;
       std::uint64_t looked_at = 0;
       const auto count = [&](std::uint64_t entries, bool) { looked_at = entries; };
-      switch (queue.take_at_hand(key, &cookie, count)) {
+      switch (glance(key, &cookie, count)) {
         case Glance::taken:
           ASSERT_LT(place, reference.size());
           ASSERT_EQ(cookie, reference.entries[place].cookie);

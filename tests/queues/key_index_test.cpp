@@ -43,7 +43,6 @@ class Twin {
   std::uint64_t search(std::int32_t source, std::int32_t tag, bool take) {
     const MatchKey key = key_of(source, tag);
     const std::size_t place = reference.find(key);
-    EXPECT_TRUE(!index.lacks(key) || place == reference.size()) << source << ", " << tag;
     if (take && ++takes % 2 == 0) {
       void* cookie = nullptr;
       const Glance glance = index.take(key, &cookie);
@@ -91,15 +90,13 @@ TEST(KeyIndex, OldestOfAllClassesWins) {
 
 TEST(KeyIndex, WildcardsThatAreGoneAreForgotten) {
   Twin twin(QueueSide::posted);
-  const MatchKey nobody = key_of(9, 9);
   ASSERT_TRUE(twin.push(1, 5));
-  EXPECT_TRUE(twin.index.lacks(nobody));
   ASSERT_TRUE(twin.push(kAnySource, 6));
   ASSERT_TRUE(twin.push(1, kAnyTag));
-  EXPECT_FALSE(twin.index.lacks(nobody));
-  twin.take(1, 6);
-  twin.take(1, 7);
-  EXPECT_TRUE(twin.index.lacks(nobody));
+  for (int i = 0; i < 2; ++i) {  // once there, then gone
+    for (const std::int32_t tag : {6, 7}) twin.take(1, tag);
+    for (const std::int32_t tag : {5, 6}) twin.look(9, tag);
+  }
 }
 
 TEST(KeyIndex, TagWildcardsPassNegativeTags) {
