@@ -453,14 +453,7 @@ class Shards : GateWord {
       raise(next_number_, core.next_sequence(TAGLINE_POSTED));
       raise(next_stamp_, core.next_sequence(TAGLINE_UNEXPECTED));
     });
-    std::vector<std::unique_ptr<Core>> cores(count);
-    for (const Item& item : all) {
-      auto& core = cores[hash(key_envelope(item.context_id, item.entry.key), gate) & (count - 1)];
-      if (core == nullptr) {
-        core = item.side == TAGLINE_POSTED ? make_core(item.entry.sequence) : make_core();
-      }
-      if (core->append(item.side, item.context_id, item.entry) != TAGLINE_QUEUED) return false;
-    }
+    std::vector<std::unique_ptr<Core>> cores = distribute(all, count, gate);
     std::unique_ptr<Core> wild = count > 1 ? make_core() : nullptr;
     if (count == 1 && cores[0] == nullptr) cores[0] = make_core();
     // New ones for fewer as well, to be biased anew.
@@ -472,14 +465,7 @@ class Shards : GateWord {
     }
 
     // Nothing fails from here on.
-    tagline_statistics past = statistics();
-    past.posted.length = past.unexpected.length = 0;
-    past_ = past;
-    for (std::size_t i = 0; i <= mask(); ++i) {
-      shards()[i].core.reset();
-      // Whoever closes keeps its own favours, and would enter.
-      shards()[i].favour.store(0, std::memory_order_relaxed);
-    }
+    retire_cores();
     if (array != nullptr) {
       // The old ones stay: a call that is late may still take the lock of one.
       arrays_.push_back(std::move(array));
@@ -488,18 +474,48 @@ class Shards : GateWord {
       shards_.store(arrays_.back().get(), std::memory_order_release);
     }
     wild_ = std::move(wild);
-    for (std::size_t i = 0; i < count; ++i) {
-      Shard& shard = shards()[i];
-      shard.core = std::move(cores[i]);
-      if (shard.core == nullptr) continue;
-      shard.core->advance(TAGLINE_POSTED, next_number_.load(std::memory_order_relaxed));
-      shard.core->advance(TAGLINE_UNEXPECTED, next_stamp_.load(std::memory_order_relaxed));
-      shard.numbers_end = shard.core->next_sequence(TAGLINE_POSTED);
-    }
+    for (std::size_t i = 0; i < count; ++i) install(shards()[i], std::move(cores[i]));
     gate_.store(gate, std::memory_order_relaxed);
     return true;
   } catch (const std::bad_alloc&) {
     return false;
+  }
+
+  // Cores with these entries for as many shards as the gate says, none where none belongs.
+  // Throws std::bad_alloc.
+  std::vector<std::unique_ptr<Core>> distribute(const std::vector<Item>& all, std::size_t count,
+                                                std::uint64_t gate) {
+    std::vector<std::unique_ptr<Core>> cores(count);
+    for (const Item& item : all) {
+      auto& core = cores[hash(key_envelope(item.context_id, item.entry.key), gate) & (count - 1)];
+      if (core == nullptr) {
+        core = item.side == TAGLINE_POSTED ? make_core(item.entry.sequence) : make_core();
+      }
+      if (core->append(item.side, item.context_id, item.entry) != TAGLINE_QUEUED) {
+        throw std::bad_alloc();
+      }
+    }
+    return cores;
+  }
+
+  // Of what they have counted only the lengths go on elsewhere.
+  void retire_cores() noexcept {
+    tagline_statistics past = statistics();
+    past.posted.length = past.unexpected.length = 0;
+    past_ = past;
+    for (std::size_t i = 0; i <= mask(); ++i) {
+      shards()[i].core.reset();
+      // Whoever closes keeps its own favours, and would enter.
+      shards()[i].favour.store(0, std::memory_order_relaxed);
+    }
+  }
+
+  void install(Shard& shard, std::unique_ptr<Core> core) noexcept {
+    shard.core = std::move(core);
+    if (shard.core == nullptr) return;
+    shard.core->advance(TAGLINE_POSTED, next_number_.load(std::memory_order_relaxed));
+    shard.core->advance(TAGLINE_UNEXPECTED, next_stamp_.load(std::memory_order_relaxed));
+    shard.numbers_end = shard.core->next_sequence(TAGLINE_POSTED);
   }
 
   static void raise(std::atomic<std::uint64_t>& counter, std::uint64_t at_least) noexcept {
