@@ -17,6 +17,11 @@ constexpr std::size_t kLeastPass = 64;
 constexpr std::size_t kMuchPass = 2048;
 constexpr std::size_t kPassedPart = 16;
 
+// Items that a view may list beyond half as many as there are messages, and beyond four times
+// as many.
+constexpr std::size_t kFewGone = 64;
+constexpr std::size_t kManyGone = 1024;
+
 // Slots of a view that are emptied at once; a larger one is dropped.
 constexpr std::size_t kMostForgotten = std::size_t{1} << 14;
 
@@ -299,18 +304,24 @@ void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned 
 }
 
 // False: no memory, or mostly items that are gone; the view is of no more use.
-bool KeyIndex::feed(View& view, int key_class, const IndexItem& item) const noexcept {
+[[gnu::always_inline]] inline bool KeyIndex::feed(View& view, int key_class,
+                                                  const IndexItem& item) const noexcept {
   if ((key_class & 2) != 0 && key_tag({item.value, 0}) < 0) return true;
-  if (view.items > 4 * size_ + 1024 || !view.table.reserve()) return false;
-  KeyTable::Slot* const listed = view.table.push(item.value & kClassBits[key_class], item);
+  const std::uint64_t bits = item.value & kClassBits[key_class];
+  if (!view.table.push_at_once(bits, item) && !view.push(bits, item)) return false;
   ++view.items;
-  // One in, one that is gone out: so a view that is seldom asked stays about as long as the queue.
-  if (listed != nullptr && listed->oldest.sequence != item.sequence &&
-      still_there(listed->oldest) == nullptr) {
+  return view.items <= size_ + size_ / 2 + kFewGone || trim(view, bits);
+}
+
+// One in, one that is gone out: so a view that is seldom asked stays about as long as the
+// queue. False: that did not suffice.
+bool KeyIndex::trim(View& view, std::uint64_t bits) const noexcept {
+  KeyTable::Slot* const listed = view.table.find(bits);
+  if (still_there(listed->oldest) == nullptr) {
     view.table.pop(listed);
     --view.items;
   }
-  return true;
+  return view.items <= 4 * size_ + kManyGone;
 }
 
 void KeyIndex::feed_complete(const IndexItem& item) const noexcept {

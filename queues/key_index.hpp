@@ -228,6 +228,11 @@ class KeyIndex {
     explicit View(NodeMemory& memory) noexcept
         : pool(memory, Fifo::kNodeBytes), table(memory, pool) {}
     ~View() { table.abandon(); }
+    [[gnu::noinline]] bool push(std::uint64_t bits, const IndexItem& item) noexcept {
+      if (!table.reserve()) return false;
+      table.push(bits, item);
+      return true;
+    }
     NodePool pool;
     KeyTable table;
     std::size_t items = 0;  // those gone included
@@ -320,6 +325,7 @@ class KeyIndex {
   };
   Front front_of(View& view, std::uint64_t bits) const noexcept;
   bool feed(View& view, int key_class, const IndexItem& item) const noexcept;
+  bool trim(View& view, std::uint64_t bits) const noexcept;
   void feed_complete(const IndexItem& item) const noexcept;
   void forget_viewed() noexcept;
   void drop_view(int key_class) const noexcept;
