@@ -39,7 +39,7 @@ void unpack(ReceiveRequest& request, const mca_btl_base_segment_t* segments,
   }
   opal_convertor_t* convertor = &request.base.req_base.req_convertor;
   Guard guard(request.unpack_lock);
-  opal_convertor_set_position(convertor, &offset);
+  seek(*convertor, offset);
   opal_convertor_unpack(convertor, pieces, &count, &total);
 }
 

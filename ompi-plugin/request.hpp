@@ -42,6 +42,17 @@ struct Layout {
                    (count == 1 && (datatype->super.flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) != 0)) {}
 };
 
+// Moves to a position of the packed message, which becomes the one that was reached. Open
+// MPI's convertor, which goes forward from where it is, loses its way in some layouts (seen in
+// 4.1.4: data in wrong places where fragments overtake each other); from the beginning it does not.
+inline void seek(opal_convertor_t& convertor, std::size_t& position) {
+  if (position != convertor.bConverted) {
+    std::size_t beginning = 0;
+    opal_convertor_set_position(&convertor, &beginning);
+  }
+  opal_convertor_set_position(&convertor, &position);
+}
+
 // Bytes of the packed message that wait to be sent as fragments.
 struct Range {
   std::uint64_t offset;

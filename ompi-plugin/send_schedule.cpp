@@ -72,7 +72,7 @@ std::size_t send_fragment(SendRequest& request, mca_bml_base_btl_t* link, Range 
     bytes = std::min(bytes, link->btl->btl_max_send_size - sizeof(FragmentHeader));
   }
   std::size_t position = range.offset;
-  opal_convertor_set_position(convertor, &position);
+  seek(*convertor, position);
   mca_btl_base_descriptor_t* descriptor = nullptr;
   mca_bml_base_prepare_src(link, convertor, MCA_BTL_NO_ORDER, sizeof(FragmentHeader), &bytes,
                            MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | MCA_BTL_DES_FLAGS_SIGNAL, &descriptor);
