@@ -348,10 +348,11 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   // Where there is something to meet: what is at hand, else a search. bits: of an exact key,
-  // here and below.
-  [[gnu::noinline, gnu::flatten]] tagline_status meet_and_post(
-      Context* context, std::uint64_t bits, void* receive, void** message,
-      tagline_handle* handle) noexcept requires OffersAtHand<Queue> {
+  // here and below. Templates, so that queues that do not offer this have no such function.
+  template <OffersAtHand = Queue>
+  [[gnu::noinline, gnu::flatten]] tagline_status meet_and_post(Context* context, std::uint64_t bits,
+                                                               void* receive, void** message,
+                                                               tagline_handle* handle) noexcept {
     const MatchKey key = {bits, kSourceMask | kTagMask};
     const Glance glance = context->unexpected.take_at_hand(key, message, counter_of(unexpected_));
     if (glance == Glance::taken) return TAGLINE_MATCHED;
@@ -359,9 +360,10 @@ class QueueMatcher final : public tagline_matcher {
     return search_and_post(context, bits, receive, message, handle);
   }
 
-  [[gnu::noinline, gnu::flatten]] tagline_status meet_and_arrive(
-      Context* context, std::uint64_t bits, void* message,
-      void** receive) noexcept requires OffersAtHand<Queue> {
+  template <OffersAtHand = Queue>
+  [[gnu::noinline, gnu::flatten]] tagline_status meet_and_arrive(Context* context,
+                                                                 std::uint64_t bits, void* message,
+                                                                 void** receive) noexcept {
     const MatchKey key = {bits, kSourceMask | kTagMask};
     const Glance glance = context->posted.take_at_hand(key, receive, counter_of(posted_));
     if (glance == Glance::taken) return TAGLINE_MATCHED;
@@ -371,9 +373,10 @@ class QueueMatcher final : public tagline_matcher {
 
   // Where there is an index: a look into it, then at the newest entry. Whatever takes more is
   // a jump away, so that these two save no registers.
-  [[gnu::noinline, gnu::flatten]] tagline_status look_and_post(
-      Context* context, std::uint64_t bits, void* receive, void** message,
-      tagline_handle* handle) noexcept requires OffersIndex<Queue> {
+  template <OffersIndex = Queue>
+  [[gnu::noinline, gnu::flatten]] tagline_status look_and_post(Context* context, std::uint64_t bits,
+                                                               void* receive, void** message,
+                                                               tagline_handle* handle) noexcept {
     if (!context->unexpected.tells())
       return search_and_post(context, bits, receive, message, handle);
     if (auto* const found = context->unexpected.look(bits))
@@ -384,9 +387,10 @@ class QueueMatcher final : public tagline_matcher {
     return post(context, key, receive, handle);
   }
 
-  [[gnu::noinline, gnu::flatten]] tagline_status look_and_arrive(
-      Context* context, std::uint64_t bits, void* message,
-      void** receive) noexcept requires OffersIndex<Queue> {
+  template <OffersIndex = Queue>
+  [[gnu::noinline, gnu::flatten]] tagline_status look_and_arrive(Context* context,
+                                                                 std::uint64_t bits, void* message,
+                                                                 void** receive) noexcept {
     if (!context->posted.tells()) return search_and_arrive(context, bits, message, receive);
     if (auto* const found = context->posted.look(bits))
       return take_found(context->posted, found, posted_, receive);
