@@ -23,7 +23,7 @@ constexpr std::size_t kFewGone = 64;
 constexpr std::size_t kManyGone = 1024;
 
 // Slots of a view that are emptied at once; a larger one is dropped.
-constexpr std::size_t kMostForgotten = std::size_t{1} << 14;
+constexpr std::size_t kMostForgotten = std::size_t{1} << 15;
 
 }  // namespace
 

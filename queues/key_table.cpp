@@ -31,7 +31,7 @@ void KeyTable::pop_further(Slot* slot) noexcept {
   if (in_old(slot)) {
     slot->key = kGone;
   } else {
-    close_gap(static_cast<std::size_t>(slot - now_.slots));
+    close_gap(slot);
   }
   if (old_.slots != nullptr) {
     move_some(kMovesPerCall);
@@ -41,9 +41,10 @@ void KeyTable::pop_further(Slot* slot) noexcept {
 }
 
 KeyTable::Slot* KeyTable::find_in_old(std::uint64_t key) const noexcept {
-  const std::size_t from_start = (home(old_, key) - start_) & old_.mask;
-  for (std::size_t i = std::max(from_start, moved_); i <= old_.mask; ++i) {
-    Slot& slot = old_.slots[(start_ + i) & old_.mask];
+  const std::size_t mask = old_.mask();
+  const auto home = static_cast<std::size_t>(old_.home(key) - old_.slots);
+  for (std::size_t i = std::max((home - start_) & mask, moved_); i <= mask; ++i) {
+    Slot& slot = old_.slots[(start_ + i) & mask];
     if (slot.oldest.sequence == 0) return nullptr;
     if (slot.key == key) return &slot;
   }
@@ -74,7 +75,7 @@ bool KeyTable::start_moving(std::size_t capacity) noexcept {
   if (slots == nullptr) return false;
   old_ = now_;
   start_ = moved_ = discarded_ = 0;
-  now_ = {slots, capacity - 1, 64 - static_cast<unsigned>(std::countr_zero(capacity))};
+  now_ = {slots, slots + capacity - 1, 64 - static_cast<unsigned>(std::countr_zero(capacity))};
   limit_ = limit_of(capacity);
   peak_ = size_;
   pops_until_check_ = capacity;
@@ -95,13 +96,14 @@ void KeyTable::check_size() noexcept {
 
 void KeyTable::move_some(std::size_t slots) noexcept {
   if (old_.slots == nullptr) return;
-  for (; slots > 0 && moved_ <= old_.mask; --slots, ++moved_) {
-    Slot& slot = old_.slots[(start_ + moved_) & old_.mask];
+  const std::size_t mask = old_.mask();
+  for (; slots > 0 && moved_ <= mask; --slots, ++moved_) {
+    Slot& slot = old_.slots[(start_ + moved_) & mask];
     if (slot.oldest.sequence == 0) continue;
     if (!is_gone(slot)) insert(slot);
     slot.key = kGone;
   }
-  if (moved_ > old_.mask) {
+  if (moved_ > mask) {
     release(old_);
   } else if (moved_ - discarded_ >= kDiscardedSlots) {
     discard_moved();
@@ -111,32 +113,30 @@ void KeyTable::move_some(std::size_t slots) noexcept {
 // Nobody looks at a slot that was moved, and discarded slots read as empty. To
 // give a large table back in one call would stall that call.
 void KeyTable::discard_moved() noexcept {
-  const std::size_t begin = (start_ + discarded_) & old_.mask;
+  const std::size_t begin = (start_ + discarded_) & old_.mask();
   const std::size_t slots = std::min(moved_ - discarded_, old_.capacity() - begin);
   NodeMemory::discard(old_.slots + begin, slots * sizeof(Slot));
   discarded_ += slots;
 }
 
-KeyTable::Slot* KeyTable::insert(const Slot& content) noexcept {
-  std::size_t i = home(now_, content.key);
-  while (now_.slots[i].oldest.sequence != 0) i = (i + 1) & now_.mask;
-  now_.slots[i] = content;
-  return &now_.slots[i];
+void KeyTable::insert(const Slot& content) noexcept {
+  Slot* slot = now_.home(content.key);
+  while (slot->oldest.sequence != 0) slot = now_.after(slot);
+  *slot = content;
 }
 
 // Moves back whatever a search would no longer find behind the hole.
-void KeyTable::close_gap(std::size_t hole) noexcept {
-  for (std::size_t i = (hole + 1) & now_.mask;; i = (i + 1) & now_.mask) {
-    const Slot& slot = now_.slots[i];
-    if (slot.oldest.sequence == 0) break;
+void KeyTable::close_gap(Slot* hole) noexcept {
+  const auto distance = [this](const Slot* from, const Slot* to) {
+    return static_cast<std::size_t>(to - from) & now_.mask();
+  };
+  for (Slot* slot = now_.after(hole); slot->oldest.sequence != 0; slot = now_.after(slot)) {
     // It may move if its home is not between the hole and here.
-    const std::size_t distance = (i - home(now_, slot.key)) & now_.mask;
-    if (distance >= ((i - hole) & now_.mask)) {
-      now_.slots[hole] = slot;
-      hole = i;
-    }
+    if (distance(now_.home(slot->key), slot) < distance(hole, slot)) continue;
+    *hole = *slot;
+    hole = slot;
   }
-  now_.slots[hole].oldest.sequence = 0;
+  hole->oldest.sequence = 0;
 }
 
 void KeyTable::release(Table& table) noexcept {
@@ -147,7 +147,8 @@ void KeyTable::release(Table& table) noexcept {
 
 void KeyTable::forget() noexcept {
   for (Table* table : {&now_, &old_}) {
-    for (std::size_t i = 0; i < table->capacity(); ++i) {
+    const std::size_t capacity = table->capacity();
+    for (std::size_t i = 0; i < capacity; ++i) {
       Slot& slot = table->slots[i];
       if (slot.oldest.sequence == 0) continue;
       if (!is_gone(slot)) slot.more.clear(*pool_);

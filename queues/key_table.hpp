@@ -54,10 +54,8 @@ class alignas(kCacheLine) KeyTable {
 
   Slot* find(std::uint64_t key) const noexcept {
     if (size_ == 0) return nullptr;
-    for (std::size_t i = home(now_, key);; i = (i + 1) & now_.mask) {
-      Slot& slot = now_.slots[i];
-      if (slot.oldest.sequence == 0) break;
-      if (slot.key == key) return &slot;
+    for (Slot* slot = now_.home(key); slot->oldest.sequence != 0; slot = now_.after(slot)) {
+      if (slot->key == key) return slot;
     }
     if (old_.slots != nullptr) [[unlikely]]
       return find_in_old(key);
@@ -105,16 +103,15 @@ class alignas(kCacheLine) KeyTable {
   // behind them has to move.
   IndexItem pop(Slot* slot) noexcept {
     const IndexItem item = slot->oldest;
-    const Slot* const behind =
-        &now_.slots[(static_cast<std::size_t>(slot - now_.slots) + 1) & now_.mask];
-    if (!slot->more.empty() || old_.slots != nullptr || behind->oldest.sequence != 0 ||
-        pops_until_check_ == 1) [[unlikely]] {
+    if (!slot->more.empty() || old_.slots != nullptr || slot == now_.last ||
+        slot[1].oldest.sequence != 0) [[unlikely]] {
       pop_further(slot);
       return item;
     }
     slot->oldest.sequence = 0;
     --size_;
-    --pops_until_check_;
+    if (--pops_until_check_ == 0) [[unlikely]]
+      check_size();
     return item;
   }
 
@@ -137,7 +134,8 @@ class alignas(kCacheLine) KeyTable {
   template <class Visit>
   void for_each(Visit visit) const {
     for (const Table* table : {&now_, &old_}) {
-      for (std::size_t i = 0; i < table->capacity(); ++i) {
+      const std::size_t capacity = table->capacity();
+      for (std::size_t i = 0; i < capacity; ++i) {
         const Slot& slot = table->slots[i];
         if (slot.oldest.sequence == 0 || is_gone(slot)) continue;
         for_each_item(slot, [&](const IndexItem& item) {
@@ -162,24 +160,27 @@ class alignas(kCacheLine) KeyTable {
  private:
   struct Table {
     Slot* slots = nullptr;
-    std::size_t mask = 0;  // capacity - 1, a power of two
+    Slot* last = nullptr;  // of the slots, a power of two
     unsigned shift = 0;    // the upper bits of a hash are the home slot
-    std::size_t capacity() const noexcept { return slots == nullptr ? 0 : mask + 1; }
+
+    std::size_t capacity() const noexcept { return slots == nullptr ? 0 : mask() + 1; }
+    std::size_t mask() const noexcept { return static_cast<std::size_t>(last - slots); }
+    Slot* after(Slot* slot) const noexcept { return slot == last ? slots : slot + 1; }
+
+    // Source and tag are spread by constants of their own: one multiplication of both
+    // together clusters when one varies and the other does not. Of 60000 random pairs one with
+    // the shortest probes at every size, over ranks and tags that count up alone, together,
+    // in strides and in grids: shorter than those of a random function.
+    Slot* home(std::uint64_t key) const noexcept {
+      const std::uint64_t source = key & 0xffffffffu;
+      const std::uint64_t tag = key >> 32;
+      return slots + ((source * 0xec1f4587009bea81u + tag * 0x2d108d7b36bc850bu) >> shift);
+    }
   };
 
   static constexpr std::size_t kLeastCapacity = 64;
   static constexpr std::size_t kDiscardedSlots = 8192;  // at a time: 256 KiB
   static constexpr unsigned kMovesPerCall = 16;
-
-  // Source and tag are spread by constants of their own: one multiplication of both
-  // together clusters when one varies and the other does not. Of 60000 random pairs one with
-  // the shortest probes at every size, over ranks and tags that count up alone, together,
-  // in strides and in grids: shorter than those of a random function.
-  static std::size_t home(const Table& table, std::uint64_t key) noexcept {
-    const std::uint64_t source = key & 0xffffffffu;
-    const std::uint64_t tag = key >> 32;
-    return (source * 0xec1f4587009bea81u + tag * 0x2d108d7b36bc850bu) >> table.shift;
-  }
 
   // A slot of the old table whose key was used up or moved: it keeps its place,
   // because searches run along it.
@@ -193,9 +194,9 @@ class alignas(kCacheLine) KeyTable {
 
   // Where the table of now has the key, or would have it.
   Slot* place_of(std::uint64_t key) const noexcept {
-    std::size_t i = home(now_, key);
-    while (now_.slots[i].oldest.sequence != 0 && now_.slots[i].key != key) i = (i + 1) & now_.mask;
-    return &now_.slots[i];
+    Slot* slot = now_.home(key);
+    while (slot->oldest.sequence != 0 && slot->key != key) slot = now_.after(slot);
+    return slot;
   }
   void fill(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
     *slot = {key, item, {}};
@@ -213,8 +214,8 @@ class alignas(kCacheLine) KeyTable {
   void check_size() noexcept;
   void move_some(std::size_t slots) noexcept;
   void discard_moved() noexcept;
-  Slot* insert(const Slot& content) noexcept;
-  void close_gap(std::size_t hole) noexcept;
+  void insert(const Slot& content) noexcept;
+  void close_gap(Slot* hole) noexcept;
   void release(Table& table) noexcept;
 
   // Up to old_.slots one line: all that most calls look at, but for the slot.
