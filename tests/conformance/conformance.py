@@ -199,7 +199,10 @@ def remember(record, path):
     else:
         records.append(record)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(records, indent=1))
+    # Whoever ends this while it writes loses no result of hours before.
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(json.dumps(records, indent=1))
+    unfinished.replace(path)
     return records
 
 
