@@ -187,6 +187,14 @@ def report(records):
     return 1 if different else 0
 
 
+def results_before(path, suite, transport):
+    """What a file of results has of a suite over a transport."""
+    records = json.loads(path.read_text()) if path.exists() else []
+    return [result for record in records
+            if (record["suite"], record["transport"]) == (suite, transport)
+            for result in record["results"]]
+
+
 def remember(record, path):
     """Adds a run to the file of results, in place of older ones of the same rows."""
     records = json.loads(path.read_text()) if path.exists() else []
@@ -230,6 +238,9 @@ def parse():
                         help="mpi4py's source tree, instead of the distribution's source package")
     parser.add_argument("--results", type=Path, default=ROOT / "out/conformance.json",
                         help="file that keeps the results of all runs (%(default)s)")
+    parser.add_argument("--resume", action="store_true",
+                        help="go on where a run was cut short: keep what the file of results "
+                             "has, run the other tests")
     parser.add_argument("--report", action="store_true",
                         help="run nothing, show the table of that file")
     parser.add_argument("--verbose", action="store_true", help="a line for every test")
@@ -277,16 +288,20 @@ def main():
             + (f"; not buildable with this MPI: {' '.join(suite.absent)}" if suite.absent else ""))
         for transport in options.transport or TRANSPORTS:
             options.transport = transport
+            label = f"{name} {suite.version}"
+            before = results_before(options.results, label, transport) if options.resume else []
+            known = {(result["directory"], result["test"]) for result in before}
             rows = {}
             for case in suite.cases:
                 rows.setdefault(case.directory, []).append(case)
             for directory, cases in rows.items():
                 say(f"{transport}: {directory}")
-                record = {"suite": f"{name} {suite.version}", "transport": transport}
-                record["results"] = compare_all(
-                    cases, options,
-                    lambda results, record=record: remember({**record, "results": results},
-                                                            options.results))
+                record = {"suite": label, "transport": transport}
+                old = [result for result in before if result["directory"] == directory]
+                record["results"] = old + compare_all(
+                    [case for case in cases if (directory, case.name) not in known], options,
+                    lambda results, record=record, old=old: remember(
+                        {**record, "results": old + results}, options.results))
                 here.append(record)
     if not here:
         return SKIPPED if unavailable else 2
