@@ -83,14 +83,12 @@ class WindowedIndex {
   // The index holds something.
   bool is_indexed() const noexcept { return indexed_ != nullptr; }
 
-  // Takes the oldest entry if it meets the key. Wants !is_indexed(), as does lacks().
-  bool take_oldest(const MatchKey& key, void** cookie) noexcept {
+  // See queues/newest_entry.hpp; both want !is_indexed().
+  Glance take_oldest(const MatchKey& key, void** cookie) noexcept {
     return window_.take_oldest(key, cookie);
   }
-
-  // True if one look tells that no entry meets the key. depth: of that look.
-  bool lacks(const MatchKey& key, std::uint64_t& depth) const noexcept {
-    return window_.lacks(key, depth);
+  bool lacks_behind_oldest(const MatchKey& key, std::uint64_t& depth) const noexcept {
+    return window_.lacks_behind_oldest(key, depth);
   }
 
   // Whether one look tells the oldest entry that meets an exact key: nearly always. Then

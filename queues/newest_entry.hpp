@@ -27,10 +27,11 @@ concept KeepsIndex = requires(Structure structure, std::uint64_t bits) {
 //
 // Structure offers the operations of queues/linear.hpp and kBeyond, and may offer
 //
-//   lacks(key, depth)         one look tells that no entry meets the key
-//   take_oldest(key, cookie)  take(), if one look finds the oldest entry to be the match
-//   take_in(entry)            append() by another way, where has_room() says no;
-//   take_in_at_once(entry)    the same, if it takes no memory
+//   take_oldest(key, cookie)         take(), if one look finds the oldest entry to be the
+//                                    match; none: it is no match
+//   lacks_behind_oldest(key, depth)  then: one look tells that no other entry is
+//   take_in(entry)                   append() by another way, where has_room() says no;
+//   take_in_at_once(entry)           the same, if it takes no memory
 //   is_indexed(), tells(), look(bits), take_found(found, cookie)  see below
 //
 // Guarantees: those of the structure; the newest entry is found after all others,
@@ -76,8 +77,8 @@ class NewestEntry {
     waits_ = true;
   }
 
-  // Wants !empty() and !is_indexed(). The match is the newest entry, if all older ones are
-  // seen to be no match, or the oldest.
+  // Wants !empty() and !is_indexed(). The match is the oldest entry, or the newest if all
+  // older ones are seen to be no match.
   template <class Count>
   Glance take_at_hand(const MatchKey& key, void** cookie, Count count) noexcept {
     if (is_indexed()) __builtin_unreachable();  // spares what follows another look
@@ -87,10 +88,18 @@ class NewestEntry {
         count(1, false);
         return Glance::none;
       }
-    } else if (!is_newest_met(key) || (!overtaking_ && !lacks(older_, key, depth))) {
-      if (!take_oldest(older_, key, cookie)) return Glance::unknown;
-      count(1, true);
-      return Glance::taken;
+    } else {
+      switch (take_oldest(older_, key, cookie)) {
+        case Glance::taken:
+          count(1, true);
+          return Glance::taken;
+        case Glance::none:
+          if (is_newest_met(key) && (overtaking_ || lacks_behind_oldest(older_, key, depth))) break;
+          return Glance::unknown;
+        case Glance::unknown:
+          if (overtaking_ && is_newest_met(key)) break;
+          return Glance::unknown;
+      }
     }
     *cookie = newest_.cookie;
     waits_ = false;
@@ -199,14 +208,16 @@ class NewestEntry {
   }
 
   // Where the structure can tell and do that without a search.
-  static bool take_oldest(Structure& older, const MatchKey& key, void** cookie) noexcept {
+  static Glance take_oldest(Structure& older, const MatchKey& key, void** cookie) noexcept {
     if constexpr (requires { older.take_oldest(key, cookie); })
       return older.take_oldest(key, cookie);
-    return false;
+    return Glance::unknown;
   }
 
-  static bool lacks(Structure& older, const MatchKey& key, std::uint64_t& depth) noexcept {
-    if constexpr (requires { older.lacks(key, depth); }) return older.lacks(key, depth);
+  static bool lacks_behind_oldest(Structure& older, const MatchKey& key,
+                                  std::uint64_t& depth) noexcept {
+    if constexpr (requires { older.lacks_behind_oldest(key, depth); })
+      return older.lacks_behind_oldest(key, depth);
     return false;
   }
 

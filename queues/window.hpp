@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -54,20 +55,25 @@ class Window {
   std::size_t head() const noexcept { return head_; }
   std::size_t tail() const noexcept { return tail_; }
 
-  // True if there are at most two entries, and none of them meets the key.
-  bool lacks(const MatchKey& key, std::uint64_t& depth) const noexcept {
+  // Takes the oldest entry if it meets the key; none: it does not. Wants !empty().
+  Glance take_oldest(const MatchKey& key, void** cookie) noexcept {
+    if (holes_ != 0) return Glance::unknown;
+    if (!meets(head_, key)) return Glance::none;
+    *cookie = cookie_at(head_++);
+    return Glance::taken;
+  }
+
+  // True if there is at most one entry behind the oldest, and it does not meet the key.
+  // depth grows by the entries there are.
+  bool lacks_behind_oldest(const MatchKey& key, std::uint64_t& depth) const noexcept {
+    // No instruction: what was loaded for the oldest is loaded again, for to keep it would take
+    // registers that every caller then has to save.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     const std::size_t length = tail_ - head_;
     depth += length;
     if (length == 1) [[likely]]
-      return !meets(head_, key);
-    return length == 0 || (length == 2 && !meets(head_, key) && !meets(tail_ - 1, key));
-  }
-
-  // Takes the oldest entry if it meets the key. Wants !empty().
-  bool take_oldest(const MatchKey& key, void** cookie) noexcept {
-    if (holes_ != 0 || !meets(head_, key)) return false;
-    *cookie = cookie_at(head_++);
-    return true;
+      return true;
+    return length == 2 && !meets(tail_ - 1, key);
   }
 
   // Looks at the oldest entry, and at the newest if there are two.
