@@ -91,6 +91,7 @@ extern "C" {
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
+void __tsan_atomic_signal_fence(int) {}
 void __tsan_vptr_update(void** pointer, void*) { touch(pointer, sizeof(void*)); }
 void __tsan_vptr_read(void** pointer) { touch(pointer, sizeof(void*)); }
 void __tsan_read_range(void* pointer, std::size_t bytes) { touch(pointer, bytes); }

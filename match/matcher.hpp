@@ -380,7 +380,7 @@ class QueueMatcher final : public tagline_matcher {
     if (!context->unexpected.tells())
       return search_and_post(context, bits, receive, message, handle);
     if (auto* const found = context->unexpected.look(bits))
-      return take_found(context->unexpected, found, unexpected_, message);
+      return take_found<TAGLINE_UNEXPECTED>(context, found, message);
     const MatchKey key = {bits, kSourceMask | kTagMask};
     if (context->unexpected.take_newest(key, message, counter_of(unexpected_)))
       return TAGLINE_MATCHED;
@@ -393,30 +393,30 @@ class QueueMatcher final : public tagline_matcher {
                                                                  void** receive) noexcept {
     if (!context->posted.tells()) return search_and_arrive(context, bits, message, receive);
     if (auto* const found = context->posted.look(bits))
-      return take_found(context->posted, found, posted_, receive);
+      return take_found<TAGLINE_POSTED>(context, found, receive);
     const MatchKey key = {bits, kSourceMask | kTagMask};
     if (context->posted.take_newest(key, receive, counter_of(posted_))) return TAGLINE_MATCHED;
     return keep(context, key, message);
   }
 
-  template <class Found>
-  [[gnu::noinline, gnu::flatten]] tagline_status take_found(Queue& queue, Found* found, Side& side,
+  template <tagline_side which, class Found>
+  [[gnu::noinline, gnu::flatten]] tagline_status take_found(Context* context, Found* found,
                                                             void** cookie) noexcept {
-    counter_of(side)(1, true);
-    queue.take_found(found, cookie);
+    counter_of(side_of(which))(1, true);
+    queue_of(*context, which).take_found(found, cookie);
     return TAGLINE_MATCHED;
   }
 
   tagline_status post(Context* context, const MatchKey& key, void* receive,
                       tagline_handle* handle) noexcept {
     if (!context->posted.has_room()) [[unlikely]]
-      return append_to_full(context->posted, key.bits, receive, posted_, handle);
+      return append_to_full<TAGLINE_POSTED>(context, key.bits, receive, handle);
     return push(context->posted, key, receive, posted_, handle);
   }
 
   tagline_status keep(Context* context, const MatchKey& key, void* message) noexcept {
     if (!context->unexpected.has_room()) [[unlikely]]
-      return append_to_full(context->unexpected, key.bits, message, unexpected_, nullptr);
+      return append_to_full<TAGLINE_UNEXPECTED>(context, key.bits, message, nullptr);
     return push(context->unexpected, key, message, unexpected_, nullptr);
   }
 
@@ -485,13 +485,29 @@ class QueueMatcher final : public tagline_matcher {
     return push(queue, key, cookie, side, handle);
   }
 
-  // bits: of an exact key.
-  [[gnu::noinline]] tagline_status append_to_full(Queue& queue, std::uint64_t bits, void* cookie,
-                                                  Side& side, tagline_handle* handle) noexcept {
-    return append_behind(queue, {bits, kSourceMask | kTagMask}, cookie, side, handle);
+  // Where there is no room, nearly always an index makes some at hand. Whatever takes more is
+  // a jump away, so that this saves no registers. bits: of an exact key.
+  template <tagline_side which>
+  [[gnu::noinline, gnu::flatten]] tagline_status append_to_full(Context* context,
+                                                                std::uint64_t bits, void* cookie,
+                                                                tagline_handle* handle) noexcept {
+    if constexpr (OffersIndex<Queue>) {
+      Queue& queue = queue_of(*context, which);
+      const MatchKey key = {bits, kSourceMask | kTagMask};
+      if (queue.make_room_at_hand()) return push(queue, key, cookie, side_of(which), handle);
+    }
+    return append_exact_behind<which>(context, bits, cookie, handle);
   }
 
-  // Where there is no room, nearly always an index makes some at once.
+  template <tagline_side which>
+  [[gnu::noinline]] tagline_status append_exact_behind(Context* context, std::uint64_t bits,
+                                                       void* cookie,
+                                                       tagline_handle* handle) noexcept {
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    return append_behind(queue_of(*context, which), key, cookie, side_of(which), handle);
+  }
+
+  // The same for what that does not do.
   tagline_status append_behind(Queue& queue, const MatchKey& key, void* cookie, Side& side,
                                tagline_handle* handle) noexcept {
     if constexpr (OffersIndex<Queue>) {

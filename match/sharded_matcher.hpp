@@ -35,8 +35,7 @@ class ShardedMatcher final : public tagline_matcher {
     isa_name = kernels.isa;
   }
 
-  // Flattened: what a thread alone does for most messages is here, without a call.
-  [[gnu::flatten]] tagline_status post_receive(Envelope envelope, void* receive, void** message,
+  tagline_status post_receive(Envelope envelope, void* receive, void** message,
                                                tagline_handle* handle) noexcept override {
     Shard* const alone = parts_.enter_alone();
     if (alone == nullptr) return post_favoured(envelope, receive, message, handle);
@@ -45,6 +44,8 @@ class ShardedMatcher final : public tagline_matcher {
     return status;
   }
 
+  // Flattened, because what a core does itself is little but a jump; of a receive it does more,
+  // and would have to save registers here.
   [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
                                          void** receive) noexcept override {
     Shard* const alone = parts_.enter_alone();

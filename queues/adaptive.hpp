@@ -140,7 +140,10 @@ class WindowedIndex {
   bool take_in(const QueueEntry& entry) noexcept {
     return is_indexed() && window_.empty() && indexed_->push(entry);
   }
-  // The same, where that takes no memory.
+  // The same, where all it takes is a slot, and where it takes no memory.
+  bool take_in_at_hand(const QueueEntry& entry) noexcept {
+    return is_indexed() && window_.empty() && indexed_->push_at_hand(entry);
+  }
   bool take_in_at_once(const QueueEntry& entry) noexcept {
     return is_indexed() && window_.empty() && indexed_->push_at_once(entry);
   }

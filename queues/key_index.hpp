@@ -85,11 +85,12 @@ class KeyIndex {
   bool empty() const noexcept { return size_ == 0; }
 
   // Whether one look tells the oldest entry that meets an exact key: no entry has a wildcard,
-  // and nothing moves. Then look() is where that entry is, or nullptr.
+  // and nothing moves. Then look() is where that entry is, or nullptr. It wants !empty(), and
+  // no wildcards.
   bool tells() const noexcept { return wild_classes_ == 0 && !tables_[0].is_moving(); }
   using Found = KeyTable::Slot;
   Found* look(std::uint64_t bits) noexcept {
-    Found* const found = tables_[0].find(bits);
+    Found* const found = tables_[0].look(bits);
     if (found == nullptr) in_order_ = false;
     return found;
   }
@@ -105,6 +106,7 @@ class KeyIndex {
   Glance take(const MatchKey& key, void** cookie) noexcept {
     if (key.mask != (kSourceMask | kTagMask)) return take_by_view(key, cookie);
     if (wild_classes_ != 0) return take_among_wild(key, cookie);
+    if (empty()) return Glance::none;
     Found* const found = look(key.bits);
     if (found == nullptr) return Glance::none;
     take_found(found, cookie);
@@ -170,12 +172,20 @@ class KeyIndex {
     return true;
   }
 
+  // push(), if all it takes is a slot of the exact keys: nearly always where no receive has a
+  // wildcard. It calls nothing.
+  bool push_at_hand(const QueueEntry& entry) noexcept {
+    if (entry.key.mask != (kSourceMask | kTagMask) || viewed_ != 0 || logs()) return false;
+    if (!tables_[0].push_at_once<true>(entry.key.bits, item_of(entry))) return false;
+    ++size_;
+    return true;
+  }
+
   // push(), if that takes no memory and no thought: nearly always.
   bool push_at_once(const QueueEntry& entry) noexcept {
     if (entry.key.mask != (kSourceMask | kTagMask)) [[unlikely]]
       return push_wild_at_once(entry);
-    const bool logs = side_ == QueueSide::unexpected && (logging_ || size_ == kMostUnlogged);
-    if (logs) return push_and_log_at_once(entry);
+    if (logs()) return push_and_log_at_once(entry);
     if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
     if (viewed_ != 0) [[unlikely]]
       feed_complete({entry.key.bits, entry.sequence});
@@ -244,6 +254,10 @@ class KeyIndex {
 
   static IndexItem item_of(const QueueEntry& entry) noexcept {
     return {reinterpret_cast<std::uint64_t>(entry.cookie), entry.sequence};
+  }
+  // The next entry goes into a log, or makes one.
+  bool logs() const noexcept {
+    return side_ == QueueSide::unexpected && (logging_ || size_ == kMostUnlogged);
   }
   bool push_and_log(const QueueEntry& entry) noexcept;
   bool push_and_log_at_once(const QueueEntry& entry) noexcept;

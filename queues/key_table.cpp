@@ -7,8 +7,7 @@
 namespace tagline {
 
 // slot: where the table of now has the key, or would have it.
-KeyTable::Slot* KeyTable::push_behind(Slot* slot, std::uint64_t key,
-                                      const IndexItem& item) noexcept {
+void KeyTable::push_behind(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
   if (old_.slots != nullptr && slot->oldest.sequence == 0) {
     if (Slot* elsewhere = find_in_old(key)) slot = elsewhere;
   }
@@ -17,9 +16,7 @@ KeyTable::Slot* KeyTable::push_behind(Slot* slot, std::uint64_t key,
   } else {
     fill(slot, key, item);
   }
-  if (old_.slots == nullptr) return slot;
-  move_some(kMovesPerCall);
-  return nullptr;
+  if (old_.slots != nullptr) move_some(kMovesPerCall);
 }
 
 void KeyTable::pop_further(Slot* slot) noexcept {

@@ -46,14 +46,24 @@ class alignas(kCacheLine) KeyTable {
   KeyTable& operator=(const KeyTable&) = delete;
   ~KeyTable() { clear(); }
 
+  // The upper bits are the slot where a search for the key begins. The tag is the upper half of
+  // a key, so the lower half of the constant spreads tags, and all of it sources. Of a million
+  // random constants one with short probes at every size from 8 to a million, over ranks and
+  // tags that count up alone, together, in strides and in grids: shorter than those of a
+  // random function.
+  static constexpr std::uint64_t spread(std::uint64_t key) noexcept {
+    return key * 0x882176872139953du;
+  }
+
   // Keys, not items.
   std::size_t size() const noexcept { return size_; }
   std::size_t capacity() const noexcept { return now_.capacity() + old_.capacity(); }  // slots
   bool empty() const noexcept { return size_ == 0; }
   bool is_moving() const noexcept { return old_.slots != nullptr; }
 
-  Slot* find(std::uint64_t key) const noexcept {
-    if (size_ == 0) return nullptr;
+  Slot* find(std::uint64_t key) const noexcept { return empty() ? nullptr : look(key); }
+  // The same; wants !empty().
+  Slot* look(std::uint64_t key) const noexcept {
     for (Slot* slot = now_.home(key); slot->oldest.sequence != 0; slot = now_.after(slot)) {
       if (slot->key == key) return slot;
     }
@@ -73,19 +83,19 @@ class alignas(kCacheLine) KeyTable {
   // they come. Without memory the table grows as they do.
   void expect(std::size_t keys) noexcept;
 
-  // The item becomes the newest of its key; wants reserve(). Returns the key's slot, or
-  // nullptr while slots are moved.
-  Slot* push(std::uint64_t key, const IndexItem& item) noexcept {
+  // The item becomes the newest of its key; wants reserve().
+  void push(std::uint64_t key, const IndexItem& item) noexcept {
     Slot* const slot = place_of(key);
     if (slot->oldest.sequence != 0 || old_.slots != nullptr) [[unlikely]] {
-      return push_behind(slot, key, item);
+      push_behind(slot, key, item);
+    } else {
+      fill(slot, key, item);
     }
-    fill(slot, key, item);
-    return slot;
   }
 
   // push() without reserve(), where that takes no memory and nothing has to move; false:
-  // nothing has changed.
+  // nothing has changed. only_first: nor where the key has an item already.
+  template <bool only_first = false>
   bool push_at_once(std::uint64_t key, const IndexItem& item) noexcept {
     if (size_ >= limit_ || old_.slots != nullptr) [[unlikely]]
       return false;
@@ -94,7 +104,7 @@ class alignas(kCacheLine) KeyTable {
       fill(slot, key, item);
       return true;
     }
-    if (!pool_->has_node()) return false;
+    if (only_first || !pool_->has_node()) return false;
     slot->more.push(*pool_, item);
     return true;
   }
@@ -167,15 +177,7 @@ class alignas(kCacheLine) KeyTable {
     std::size_t mask() const noexcept { return static_cast<std::size_t>(last - slots); }
     Slot* after(Slot* slot) const noexcept { return slot == last ? slots : slot + 1; }
 
-    // Source and tag are spread by constants of their own: one multiplication of both
-    // together clusters when one varies and the other does not. Of 60000 random pairs one with
-    // the shortest probes at every size, over ranks and tags that count up alone, together,
-    // in strides and in grids: shorter than those of a random function.
-    Slot* home(std::uint64_t key) const noexcept {
-      const std::uint64_t source = key & 0xffffffffu;
-      const std::uint64_t tag = key >> 32;
-      return slots + ((source * 0xec1f4587009bea81u + tag * 0x2d108d7b36bc850bu) >> shift);
-    }
+    Slot* home(std::uint64_t key) const noexcept { return slots + (spread(key) >> shift); }
   };
 
   static constexpr std::size_t kLeastCapacity = 64;
@@ -207,7 +209,7 @@ class alignas(kCacheLine) KeyTable {
   bool in_old(const Slot* slot) const noexcept {
     return slot >= old_.slots && slot < old_.slots + old_.capacity();
   }
-  Slot* push_behind(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept;
+  void push_behind(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept;
   void pop_further(Slot* slot) noexcept;
   bool make_room() noexcept;
   bool start_moving(std::size_t capacity) noexcept;

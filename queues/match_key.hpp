@@ -88,7 +88,7 @@ template <class Queue>
 concept OffersIndex = requires(Queue queue, std::uint64_t bits, void** cookie) {
   queue.is_indexed() && queue.tells();
   queue.take_found(queue.look(bits), cookie);
-  queue.make_room_at_once();
+  queue.make_room_at_hand() || queue.make_room_at_once();
 };
 
 // Finds and takes out the oldest entry that meets the key; false: there is none.

@@ -31,6 +31,7 @@ concept KeepsIndex = requires(Structure structure, std::uint64_t bits) {
 //                                    match; none: it is no match
 //   lacks_behind_oldest(key, depth)  then: one look tells that no other entry is
 //   take_in(entry)                   append() by another way, where has_room() says no;
+//   take_in_at_hand(entry)           the same, if one look and no call do it
 //   take_in_at_once(entry)           the same, if it takes no memory
 //   is_indexed(), tells(), look(bits), take_found(found, cookie)  see below
 //
@@ -64,7 +65,12 @@ class NewestEntry {
     pass_on();
     return true;
   }
-  // The same, where that takes no memory and one look tells.
+  // The same, where one look tells and nothing has to be called, and where that takes no memory.
+  bool make_room_at_hand() noexcept requires KeepsIndex<Structure> {
+    if (!older_.take_in_at_hand(newest_)) return false;
+    waits_ = false;
+    return true;
+  }
   bool make_room_at_once() noexcept requires KeepsIndex<Structure> {
     if (!older_.take_in_at_once(newest_)) return false;
     waits_ = false;
