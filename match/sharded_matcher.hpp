@@ -36,7 +36,7 @@ class ShardedMatcher final : public tagline_matcher {
   }
 
   tagline_status post_receive(Envelope envelope, void* receive, void** message,
-                                               tagline_handle* handle) noexcept override {
+                              tagline_handle* handle) noexcept override {
     Shard* const alone = parts_.enter_alone();
     if (alone == nullptr) return post_favoured(envelope, receive, message, handle);
     const tagline_status status = alone->core->post_receive(envelope, receive, message, handle);

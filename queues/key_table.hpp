@@ -52,7 +52,7 @@ class alignas(kCacheLine) KeyTable {
   // tags that count up alone, together, in strides and in grids: shorter than those of a
   // random function.
   static constexpr std::uint64_t spread(std::uint64_t key) noexcept {
-    return key * 0x882176872139953du;
+    return key * 0x4e473e6dca736f73u;
   }
 
   // Keys, not items.
