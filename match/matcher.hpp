@@ -37,8 +37,8 @@ class QueueMatcher final : public tagline_matcher {
 
   // The two operations of every message: what nearly all of them do is here or a jump
   // away, without a call. For that every other way takes at most the six arguments that
-  // fit registers. Flattened: key and hit stay in registers, which
-  // through memory cost more than a short search.
+  // fit registers. Flattened: key and hit stay in registers, which through memory cost more
+  // than a short search.
   [[gnu::flatten]] tagline_status post_receive(Envelope envelope, void* receive, void** message,
                                                tagline_handle* handle) noexcept override {
     Context* context = contexts_.last();
@@ -54,11 +54,11 @@ class QueueMatcher final : public tagline_matcher {
     if (!context->unexpected.empty()) {
       if constexpr (OffersAtHand<Queue>) {
         return meet_and_post(context, key.bits, receive, message, handle);
-      } else if (search_and_take(context->unexpected, key, unexpected_, message)) {
+      } else if (search_and_take<TAGLINE_UNEXPECTED>(context, key, message)) {
         return TAGLINE_MATCHED;
       }
     }
-    return post(context, key, receive, handle);
+    return append_exact<TAGLINE_POSTED>(context, key.bits, receive, handle);
   }
 
   [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
@@ -74,11 +74,11 @@ class QueueMatcher final : public tagline_matcher {
     if (!context->posted.empty()) {
       if constexpr (OffersAtHand<Queue>) {
         return meet_and_arrive(context, key.bits, message, receive);
-      } else if (search_and_take(context->posted, key, posted_, receive)) {
+      } else if (search_and_take<TAGLINE_POSTED>(context, key, receive)) {
         return TAGLINE_MATCHED;
       }
     }
-    return keep(context, key, message);
+    return append_exact<TAGLINE_UNEXPECTED>(context, key.bits, message, nullptr);
   }
 
   [[gnu::flatten]] tagline_status claim(Envelope envelope, void** message,
@@ -87,7 +87,7 @@ class QueueMatcher final : public tagline_matcher {
     if (context == nullptr || context->unexpected.empty()) return TAGLINE_NOT_FOUND;
     const MatchKey key = receive_key(envelope);
     if (found == nullptr) {
-      const bool taken = search_and_take(context->unexpected, key, unexpected_, message);
+      const bool taken = search_and_take<TAGLINE_UNEXPECTED>(context, key, message);
       return taken ? TAGLINE_MATCHED : TAGLINE_NOT_FOUND;
     }
     const auto hit = search(context->unexpected, key, unexpected_);
@@ -104,14 +104,14 @@ class QueueMatcher final : public tagline_matcher {
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::append_receive>(envelope, receive, handle);
     }
-    return append(context->posted, receive_key(envelope), receive, posted_, handle);
+    return append<TAGLINE_POSTED>(context, receive_key(envelope), receive, handle);
   }
 
   [[gnu::flatten]] tagline_status match_message(Envelope envelope,
                                                 void** receive) noexcept override {
     Context* context = contexts_.find(envelope.context_id);
     if (context == nullptr || context->posted.empty()) return TAGLINE_NOT_FOUND;
-    const bool taken = search_and_take(context->posted, exact_key(envelope), posted_, receive);
+    const bool taken = search_and_take<TAGLINE_POSTED>(context, exact_key(envelope), receive);
     return taken ? TAGLINE_MATCHED : TAGLINE_NOT_FOUND;
   }
 
@@ -121,7 +121,7 @@ class QueueMatcher final : public tagline_matcher {
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::append_message>(envelope, message);
     }
-    return append(context->unexpected, exact_key(envelope), message, unexpected_, nullptr);
+    return append<TAGLINE_UNEXPECTED>(context, exact_key(envelope), message, nullptr);
   }
 
   tagline_status probe(Envelope envelope, void** message, Envelope* found) noexcept override {
@@ -261,7 +261,7 @@ class QueueMatcher final : public tagline_matcher {
     if (!queue.has_room() && !make_room(queue, side)) return no_memory();
     side.advance(entry.sequence);
     queue.append(entry);
-    if (++side.next_sequence == side.pause_at) return pause(side);
+    if (++side.next_sequence == side.pause_at) return pause(which);
     side.high_water = std::max(side.high_water, side.length());
     return TAGLINE_QUEUED;
   }
@@ -339,12 +339,12 @@ class QueueMatcher final : public tagline_matcher {
     const MatchKey exact = {bits, kSourceMask | kTagMask};
     const MatchKey key = receive_key({context->id, key_source(exact), key_tag(exact)});
     if (!context->unexpected.empty() &&
-        search_and_take(context->unexpected, key, unexpected_, message)) {
+        search_and_take<TAGLINE_UNEXPECTED>(context, key, message)) {
       return TAGLINE_MATCHED;
     }
     if (!context->posted.has_room())
-      return append_behind(context->posted, key, receive, posted_, handle);
-    return push(context->posted, key, receive, posted_, handle);
+      return append_behind<TAGLINE_POSTED>(context, key, receive, handle);
+    return push<TAGLINE_POSTED>(context, key, receive, handle);
   }
 
   // Where there is something to meet: what is at hand, else a search. bits: of an exact key,
@@ -356,7 +356,7 @@ class QueueMatcher final : public tagline_matcher {
     const MatchKey key = {bits, kSourceMask | kTagMask};
     const Glance glance = context->unexpected.take_at_hand(key, message, counter_of(unexpected_));
     if (glance == Glance::taken) return TAGLINE_MATCHED;
-    if (glance == Glance::none) return post(context, key, receive, handle);
+    if (glance == Glance::none) return append_exact<TAGLINE_POSTED>(context, bits, receive, handle);
     return search_and_post(context, bits, receive, message, handle);
   }
 
@@ -367,7 +367,8 @@ class QueueMatcher final : public tagline_matcher {
     const MatchKey key = {bits, kSourceMask | kTagMask};
     const Glance glance = context->posted.take_at_hand(key, receive, counter_of(posted_));
     if (glance == Glance::taken) return TAGLINE_MATCHED;
-    if (glance == Glance::none) return keep(context, key, message);
+    if (glance == Glance::none)
+      return append_exact<TAGLINE_UNEXPECTED>(context, bits, message, nullptr);
     return search_and_arrive(context, bits, message, receive);
   }
 
@@ -384,7 +385,7 @@ class QueueMatcher final : public tagline_matcher {
     const MatchKey key = {bits, kSourceMask | kTagMask};
     if (context->unexpected.take_newest(key, message, counter_of(unexpected_)))
       return TAGLINE_MATCHED;
-    return post(context, key, receive, handle);
+    return append_exact<TAGLINE_POSTED>(context, bits, receive, handle);
   }
 
   template <OffersIndex = Queue>
@@ -396,7 +397,7 @@ class QueueMatcher final : public tagline_matcher {
       return take_found<TAGLINE_POSTED>(context, found, receive);
     const MatchKey key = {bits, kSourceMask | kTagMask};
     if (context->posted.take_newest(key, receive, counter_of(posted_))) return TAGLINE_MATCHED;
-    return keep(context, key, message);
+    return append_exact<TAGLINE_UNEXPECTED>(context, bits, message, nullptr);
   }
 
   template <tagline_side which, class Found>
@@ -407,26 +408,13 @@ class QueueMatcher final : public tagline_matcher {
     return TAGLINE_MATCHED;
   }
 
-  tagline_status post(Context* context, const MatchKey& key, void* receive,
-                      tagline_handle* handle) noexcept {
-    if (!context->posted.has_room()) [[unlikely]]
-      return append_to_full<TAGLINE_POSTED>(context, key.bits, receive, handle);
-    return push(context->posted, key, receive, posted_, handle);
-  }
-
-  tagline_status keep(Context* context, const MatchKey& key, void* message) noexcept {
-    if (!context->unexpected.has_room()) [[unlikely]]
-      return append_to_full<TAGLINE_UNEXPECTED>(context, key.bits, message, nullptr);
-    return push(context->unexpected, key, message, unexpected_, nullptr);
-  }
-
   [[gnu::noinline, gnu::flatten]] tagline_status search_and_post(Context* context,
                                                                  std::uint64_t bits, void* receive,
                                                                  void** message,
                                                                  tagline_handle* handle) noexcept {
     const MatchKey key = {bits, kSourceMask | kTagMask};
-    if (search_and_take(context->unexpected, key, unexpected_, message)) return TAGLINE_MATCHED;
-    return append(context->posted, key, receive, posted_, handle);
+    if (search_and_take<TAGLINE_UNEXPECTED>(context, key, message)) return TAGLINE_MATCHED;
+    return append<TAGLINE_POSTED>(context, key, receive, handle);
   }
 
   [[gnu::noinline, gnu::flatten]] tagline_status search_and_arrive(Context* context,
@@ -434,8 +422,8 @@ class QueueMatcher final : public tagline_matcher {
                                                                    void* message,
                                                                    void** receive) noexcept {
     const MatchKey key = {bits, kSourceMask | kTagMask};
-    if (search_and_take(context->posted, key, posted_, receive)) return TAGLINE_MATCHED;
-    return append(context->unexpected, key, message, unexpected_, nullptr);
+    if (search_and_take<TAGLINE_POSTED>(context, key, receive)) return TAGLINE_MATCHED;
+    return append<TAGLINE_UNEXPECTED>(context, key, message, nullptr);
   }
 
   // Counts what a look tells.
@@ -446,8 +434,10 @@ class QueueMatcher final : public tagline_matcher {
     };
   }
 
-  bool search_and_take(Queue& queue, const MatchKey& key, Side& side, void** cookie) noexcept {
-    return take_from(queue, key, cookie, [&](std::uint64_t depth, bool taken) {
+  template <tagline_side which>
+  bool search_and_take(Context* context, const MatchKey& key, void** cookie) noexcept {
+    return take_from(queue_of(*context, which), key, cookie, [&](std::uint64_t depth, bool taken) {
+      Side& side = side_of(which);
       side.left += taken;
       count_search(side, depth, taken);
     });
@@ -478,51 +468,62 @@ class QueueMatcher final : public tagline_matcher {
     return entry;
   }
 
-  tagline_status append(Queue& queue, const MatchKey& key, void* cookie, Side& side,
-                        tagline_handle* handle) noexcept {
-    if (!queue.has_room() && !make_room(queue, side)) [[unlikely]]
-      return no_memory();
-    return push(queue, key, cookie, side, handle);
+  // The ways to append, from what nearly always does to what always does. bits: of an exact key.
+  template <tagline_side which>
+  tagline_status append_exact(Context* context, std::uint64_t bits, void* cookie,
+                              tagline_handle* handle) noexcept {
+    if (!queue_of(*context, which).has_room()) [[unlikely]]
+      return append_to_full<which>(context, bits, cookie, handle);
+    return push<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
   }
 
   // Where there is no room, nearly always an index makes some at hand. Whatever takes more is
-  // a jump away, so that this saves no registers. bits: of an exact key.
+  // a jump away, so that this saves no registers.
   template <tagline_side which>
   [[gnu::noinline, gnu::flatten]] tagline_status append_to_full(Context* context,
                                                                 std::uint64_t bits, void* cookie,
                                                                 tagline_handle* handle) noexcept {
     if constexpr (OffersIndex<Queue>) {
-      Queue& queue = queue_of(*context, which);
-      const MatchKey key = {bits, kSourceMask | kTagMask};
-      if (queue.make_room_at_hand()) return push(queue, key, cookie, side_of(which), handle);
+      if (queue_of(*context, which).make_room_at_hand())
+        return push<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
     }
     return append_exact_behind<which>(context, bits, cookie, handle);
   }
-
   template <tagline_side which>
   [[gnu::noinline]] tagline_status append_exact_behind(Context* context, std::uint64_t bits,
                                                        void* cookie,
                                                        tagline_handle* handle) noexcept {
-    const MatchKey key = {bits, kSourceMask | kTagMask};
-    return append_behind(queue_of(*context, which), key, cookie, side_of(which), handle);
+    return append_behind<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
   }
 
-  // The same for what that does not do.
-  tagline_status append_behind(Queue& queue, const MatchKey& key, void* cookie, Side& side,
+  template <tagline_side which>
+  tagline_status append_behind(Context* context, const MatchKey& key, void* cookie,
                                tagline_handle* handle) noexcept {
     if constexpr (OffersIndex<Queue>) {
-      if (queue.make_room_at_once()) return push(queue, key, cookie, side, handle);
+      if (queue_of(*context, which).make_room_at_once())
+        return push<which>(context, key, cookie, handle);
     }
-    return append(queue, key, cookie, side, handle);
+    return append<which>(context, key, cookie, handle);
   }
 
-  // Wants queue.has_room().
-  tagline_status push(Queue& queue, const MatchKey& key, void* cookie, Side& side,
+  template <tagline_side which>
+  tagline_status append(Context* context, const MatchKey& key, void* cookie,
+                        tagline_handle* handle) noexcept {
+    Queue& queue = queue_of(*context, which);
+    if (!queue.has_room() && !make_room(queue, side_of(which))) [[unlikely]]
+      return no_memory();
+    return push<which>(context, key, cookie, handle);
+  }
+
+  // Wants room.
+  template <tagline_side which>
+  tagline_status push(Context* context, const MatchKey& key, void* cookie,
                       tagline_handle* handle) noexcept {
-    queue.append({key, cookie, side.next_sequence});
+    Side& side = side_of(which);
+    queue_of(*context, which).append({key, cookie, side.next_sequence});
     if (handle != nullptr) *handle = side.next_sequence;
     if (++side.next_sequence == side.pause_at) [[unlikely]]
-      return pause(side);
+      return pause(which);
     if (side.length() > side.high_water) [[unlikely]] {
       side.high_water = side.length();
     }
@@ -537,7 +538,8 @@ class QueueMatcher final : public tagline_matcher {
 
   // Much memory is looked after now and then, see Contexts. Behind an append that is done
   // but for the high water mark.
-  [[gnu::noinline, gnu::cold]] tagline_status pause(Side& side) noexcept {
+  [[gnu::noinline, gnu::cold]] tagline_status pause(tagline_side which) noexcept {
+    Side& side = side_of(which);
     if (side.next_sequence == 0) side.skip_zero();
     side.high_water = std::max(side.high_water, side.length());
     contexts_.save_memory(posted_.length() + unexpected_.length());
