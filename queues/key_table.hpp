@@ -47,9 +47,9 @@ class alignas(kCacheLine) KeyTable {
   ~KeyTable() { clear(); }
 
   // The upper bits are the slot where a search for the key begins. The tag is the upper half of
-  // a key, so the lower half of the constant spreads tags, and all of it sources. Of a million
-  // random constants one with short probes at every size from 8 to a million, over ranks and
-  // tags that count up alone, together, in strides and in grids: shorter than those of a
+  // a key, so the lower half of the constant spreads tags, and all of it sources. Of many random
+  // constants one with short probes at every size from 8 to a million, over ranks and tags that
+  // count up alone, together, in strides and in grids: on average shorter than those of a
   // random function.
   static constexpr std::uint64_t spread(std::uint64_t key) noexcept {
     return key * 0x4e473e6dca736f73u;
