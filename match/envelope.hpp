@@ -36,6 +36,8 @@ inline constexpr MatchKey receive_key(const MatchEnvelope& envelope) noexcept {
   return key;
 }
 
+static_assert(key_bits(kAnySource, 0) == kOpenSource && key_bits(0, kAnyTag) == kOpenTag);
+
 inline constexpr MatchEnvelope key_envelope(std::uint64_t context_id,
                                             const MatchKey& key) noexcept {
   return {context_id, key_any_source(key) ? kAnySource : key_source(key),

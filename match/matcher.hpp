@@ -332,19 +332,15 @@ class QueueMatcher final : public tagline_matcher {
     return (this->*operation)(envelope, arguments...);
   }
 
-  // bits: source and tag as the envelope has them.
-  [[gnu::noinline, gnu::flatten]] tagline_status post_wildcard(Context* context, std::uint64_t bits,
-                                                               void* receive, void** message,
-                                                               tagline_handle* handle) noexcept {
-    const MatchKey exact = {bits, kSourceMask | kTagMask};
-    const MatchKey key = receive_key({context->id, key_source(exact), key_tag(exact)});
-    if (!context->unexpected.empty() &&
-        search_and_take<TAGLINE_UNEXPECTED>(context, key, message)) {
-      return TAGLINE_MATCHED;
+  // bits: source and tag as the envelope has them, here and below.
+  [[gnu::noinline]] tagline_status post_wildcard(Context* context, std::uint64_t bits,
+                                                 void* receive, void** message,
+                                                 tagline_handle* handle) noexcept {
+    if constexpr (OffersIndex<Queue>) {
+      if (context->unexpected.is_indexed())
+        return look_and_post_wildcard(context, bits, receive, message, handle);
     }
-    if (!context->posted.has_room())
-      return append_behind<TAGLINE_POSTED>(context, key, receive, handle);
-    return push<TAGLINE_POSTED>(context, key, receive, handle);
+    return search_and_post_wildcard(context, bits, receive, message, handle);
   }
 
   // Where there is something to meet: what is at hand, else a search. bits: of an exact key,
@@ -380,7 +376,7 @@ class QueueMatcher final : public tagline_matcher {
                                                                tagline_handle* handle) noexcept {
     if (!context->unexpected.tells())
       return search_and_post(context, bits, receive, message, handle);
-    if (auto* const found = context->unexpected.look(bits))
+    if (const auto found = context->unexpected.look(bits))
       return take_found<TAGLINE_UNEXPECTED>(context, found, message);
     const MatchKey key = {bits, kSourceMask | kTagMask};
     if (context->unexpected.take_newest(key, message, counter_of(unexpected_)))
@@ -393,15 +389,24 @@ class QueueMatcher final : public tagline_matcher {
                                                                  std::uint64_t bits, void* message,
                                                                  void** receive) noexcept {
     if (!context->posted.tells()) return search_and_arrive(context, bits, message, receive);
-    if (auto* const found = context->posted.look(bits))
+    if (const auto found = context->posted.look(bits))
       return take_found<TAGLINE_POSTED>(context, found, receive);
     const MatchKey key = {bits, kSourceMask | kTagMask};
     if (context->posted.take_newest(key, receive, counter_of(posted_))) return TAGLINE_MATCHED;
     return append_exact<TAGLINE_UNEXPECTED>(context, bits, message, nullptr);
   }
 
+  template <OffersIndex = Queue>
+  [[gnu::noinline, gnu::flatten]] tagline_status look_and_post_wildcard(
+      Context* context, std::uint64_t bits, void* receive, void** message,
+      tagline_handle* handle) noexcept {
+    if (const auto listed = context->unexpected.look_listed(bits))
+      return take_found<TAGLINE_UNEXPECTED>(context, listed, message);
+    return search_and_post_wildcard(context, bits, receive, message, handle);
+  }
+
   template <tagline_side which, class Found>
-  [[gnu::noinline, gnu::flatten]] tagline_status take_found(Context* context, Found* found,
+  [[gnu::noinline, gnu::flatten]] tagline_status take_found(Context* context, Found found,
                                                             void** cookie) noexcept {
     counter_of(side_of(which))(1, true);
     queue_of(*context, which).take_found(found, cookie);
@@ -415,6 +420,20 @@ class QueueMatcher final : public tagline_matcher {
     const MatchKey key = {bits, kSourceMask | kTagMask};
     if (search_and_take<TAGLINE_UNEXPECTED>(context, key, message)) return TAGLINE_MATCHED;
     return append<TAGLINE_POSTED>(context, key, receive, handle);
+  }
+
+  [[gnu::noinline, gnu::flatten]] tagline_status search_and_post_wildcard(
+      Context* context, std::uint64_t bits, void* receive, void** message,
+      tagline_handle* handle) noexcept {
+    const MatchKey exact = {bits, kSourceMask | kTagMask};
+    const MatchKey key = receive_key({context->id, key_source(exact), key_tag(exact)});
+    if (!context->unexpected.empty() &&
+        search_and_take<TAGLINE_UNEXPECTED>(context, key, message)) {
+      return TAGLINE_MATCHED;
+    }
+    if (!context->posted.has_room())
+      return append_behind<TAGLINE_POSTED>(context, key, receive, handle);
+    return push<TAGLINE_POSTED>(context, key, receive, handle);
   }
 
   [[gnu::noinline, gnu::flatten]] tagline_status search_and_arrive(Context* context,
@@ -490,9 +509,8 @@ class QueueMatcher final : public tagline_matcher {
     return append_exact_behind<which>(context, bits, cookie, handle);
   }
   template <tagline_side which>
-  [[gnu::noinline]] tagline_status append_exact_behind(Context* context, std::uint64_t bits,
-                                                       void* cookie,
-                                                       tagline_handle* handle) noexcept {
+  [[gnu::noinline, gnu::flatten]] tagline_status append_exact_behind(
+      Context* context, std::uint64_t bits, void* cookie, tagline_handle* handle) noexcept {
     return append_behind<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
   }
 

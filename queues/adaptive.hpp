@@ -92,10 +92,13 @@ class WindowedIndex {
   }
 
   // Whether one look tells the oldest entry that meets an exact key: nearly always. Then
-  // look() is where that entry is, or nullptr. All three want is_indexed().
+  // look() is where that entry is, or nullptr. look_listed(): the oldest message for a receive
+  // with wildcards, if a list tells. All want is_indexed().
   bool tells() const noexcept { return window_.empty() && indexed_->tells(); }
-  KeyIndex::Found* look(std::uint64_t bits) noexcept { return indexed_->look(bits); }
-  void take_found(KeyIndex::Found* found, void** cookie) noexcept {
+  KeyIndex::Found look(std::uint64_t bits) noexcept { return indexed_->look(bits); }
+  KeyIndex::Listed look_listed(std::uint64_t bits) noexcept { return indexed_->look_listed(bits); }
+  template <class Found>
+  void take_found(Found found, void** cookie) noexcept {
     if (indexed_->size() == 1) [[unlikely]]
       return take_last(found, cookie);
     indexed_->take_found(found, cookie);
@@ -252,7 +255,8 @@ class WindowedIndex {
     return found;
   }
 
-  [[gnu::noinline]] void take_last(KeyIndex::Found* found, void** cookie) noexcept {
+  template <class Found>
+  [[gnu::noinline]] void take_last(Found found, void** cookie) noexcept {
     indexed_->take_found(found, cookie);
     leave_index();
   }

@@ -40,7 +40,8 @@ class Fifo {
   // Wants pool.has_node().
   void push(NodePool& pool, const IndexItem& item) noexcept {
     if (newest_ == nullptr || newest_->end == 3) {
-      Node* node = ::new (pool.take()) Node{{nullptr}, 0, 0, {}};
+      Node* node = ::new (pool.take()) Node;  // the items are not there yet
+      node->first = node->end = 0;
       node->next = newest_ == nullptr ? node : newest_->next;
       if (newest_ != nullptr) newest_->next = node;
       newest_ = node;

@@ -17,13 +17,13 @@ constexpr std::size_t kLeastPass = 64;
 constexpr std::size_t kMuchPass = 2048;
 constexpr std::size_t kPassedPart = 16;
 
-// Items that a view may list beyond half as many as there are messages, and beyond four times
-// as many.
+// Items of the views that may be gone beyond half as many as there are messages, and beyond
+// three times as many.
 constexpr std::size_t kFewGone = 64;
 constexpr std::size_t kManyGone = 1024;
 
-// Slots of a view that are emptied at once; a larger one is dropped.
-constexpr std::size_t kMostForgotten = std::size_t{1} << 15;
+// Slots of the views that are emptied at once; more are dropped.
+constexpr std::size_t kMostForgotten = std::size_t{1} << 16;
 
 }  // namespace
 
@@ -38,7 +38,7 @@ KeyIndex::KeyIndex(QueueResources& resources, QueueSide side) noexcept
 KeyIndex::~KeyIndex() { forget_log(); }
 
 void KeyIndex::forget_log() const noexcept {
-  for (int c = 1; c < kClasses; ++c) drop_view(c);
+  drop_views();
   if (!resources_->pool.is_doomed()) clear_log();
 }
 
@@ -54,6 +54,18 @@ void KeyIndex::set_hints(const Hints& hints) noexcept {
   if (wildcards_) return;
   logging_ = false;
   forget_log();
+}
+
+// feed() for complete views. It calls nothing, but last.
+[[gnu::always_inline]] inline void KeyIndex::feed_complete(const IndexItem& item) const noexcept {
+  unsigned left = listing(item.value, viewed_);
+  KeyTable& table = views_->table;
+  if (!has_many_gone() && table.has_room(kClasses - 1)) [[likely]] {
+    left = for_each_class(
+        left, [&](int c) { return table.push_into_room(envelope_of(c, item.value), item); });
+  }
+  if (left != 0) [[unlikely]]
+    feed(left, item);
 }
 
 // A message that its table has already. False: no memory, and its table has it no more.
@@ -91,9 +103,18 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
   return true;
 }
 
-bool KeyIndex::push_and_log_at_once(const QueueEntry& entry) noexcept {
+[[gnu::noinline, gnu::flatten]] bool KeyIndex::push_and_log_at_once(
+    const QueueEntry& entry) noexcept {
   if (!logging_ || passing_ || is_long_log()) return false;
   return tables_[0].push_at_once(entry.key.bits, item_of(entry)) && log_and_view(entry);
+}
+
+[[gnu::flatten]] bool KeyIndex::push_and_list_at_once(const QueueEntry& entry) noexcept {
+  if (logging_ || size_ == kMostUnlogged) return push_and_log_at_once(entry);
+  if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
+  ++size_;
+  feed_complete({entry.key.bits, entry.sequence});
+  return true;
 }
 
 // Every message has gone.
@@ -103,15 +124,9 @@ void KeyIndex::begin_anew(std::uint64_t sequence) noexcept {
   walked_ = 0;
   first_ = sequence;
   // A view that some of the log had not come to lacks nothing now.
-  for (int c = 1; c < kClasses; ++c) {
-    if (views_[c] == nullptr) continue;
-    views_[c]->fed = true;
-    viewed_ |= 1u << c;
-  }
+  viewed_ = fed_ = wanted_;
   if (was_short && !walks_log_) logging_ = false;  // each class that was searched has a view
-  if (was_short && !wild_search_) {
-    for (int c = 1; c < kClasses; ++c) drop_view(c);
-  }
+  if (was_short && !wild_search_) drop_views();
   forget_viewed();
   wild_search_ = walks_log_ = false;
 }
@@ -191,25 +206,30 @@ KeyIndex::Hit KeyIndex::find_by_walk(const MatchKey& key, std::uint64_t& depth) 
   return found ? Hit(tables_[0].find(oldest.key.bits), 0, oldest.sequence) : Hit();
 }
 
-// The oldest message that a view lists under these bits and that is still there.
-[[gnu::always_inline]] inline KeyIndex::Front KeyIndex::front_of(
-    View& view, std::uint64_t bits) const noexcept {
-  while (KeyTable::Slot* listed = view.table.find(bits)) {
-    if (KeyTable::Slot* slot = still_there(listed->oldest)) return {listed, slot};
-    view.table.pop(listed);
-    --view.items;
+// Its oldest item is gone.
+void KeyIndex::pop_gone(KeyTable::Slot* list) const noexcept {
+  views_->table.pop(list);
+  // What went before its view was complete has not been counted.
+  if (views_->gone > 0) --views_->gone;
+}
+
+// The oldest message of a list that is still there.
+KeyIndex::Found KeyIndex::front_of(std::uint64_t envelope) const noexcept {
+  while (KeyTable::Slot* const list = views_->table.find(envelope)) {
+    if (const Found slot = still_there(list->oldest)) return slot;
+    pop_gone(list);
   }
-  return {nullptr, nullptr};
+  return nullptr;
 }
 
 KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) const noexcept {
   wild_search_ = true;
   const int key_class = class_of(key);
-  View*& view = views_[key_class];
-  if (view != nullptr && view->fed) {
+  const unsigned own = 1u << key_class;
+  if ((fed_ & own) != 0) {
     ++depth;
-    const Front front = front_of(*view, key.bits & kClassBits[key_class]);
-    if (front.slot != nullptr) return {front.slot, 0, front.slot->oldest.sequence};
+    if (const Found front = front_of(envelope_of(key_class, key.bits)))
+      return {front, 0, front->oldest.sequence};
     if (is_complete(key_class)) return {};
   }
   if (!logging_) {
@@ -227,16 +247,17 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
     hit = {slot, 0, slot->oldest.sequence};
     return false;
   };
-  if (view == nullptr || !view->fed) passed_.for_each(look);
+  if ((fed_ & own) == 0) passed_.for_each(look);
   if (!hit) log_.for_each(look);
   depth += walked;
 
   walked_ += walked;
-  if (walked_ > kLeastPass && view == nullptr) {
+  if (walked_ > kLeastPass && (wanted_ & own) == 0) {
     walked_ = 0;
-    view = new (std::nothrow) View(resources_->memory);
+    if (views_ == nullptr) views_.reset(new (std::nothrow) Views(resources_->memory));
+    if (views_ != nullptr) wanted_ |= own;
   }
-  if (view != nullptr) {
+  if ((wanted_ & own) != 0) {
     passing_ = true;
     pass(std::clamp(walked, kLeastPass, std::max(kMuchPass, walked / kPassedPart)));
   } else {
@@ -266,121 +287,83 @@ Glance KeyIndex::take_among_wild(MatchKey key, void** cookie) noexcept {
   return Glance::taken;
 }
 
-// Takes the message out of the view, too, where it would be passed by later searches.
-Glance KeyIndex::take_by_view(MatchKey key, void** cookie) noexcept {
-  const int key_class = class_of(key);
-  if (!is_complete(key_class)) return Glance::unknown;
-  View* const view = views_[key_class];
-  wild_search_ = true;
-  const Front front = front_of(*view, key.bits & kClassBits[key_class]);
-  if (front.slot == nullptr) {
-    in_order_ = false;
-    return Glance::none;
-  }
-  view->table.pop(front.listed);
-  --view->items;
-  const unsigned others = viewed_ & ~(1u << key_class);
-  if (others != 0) leave_views(front.slot->key, front.slot->oldest.sequence, others);
-  take_oldest(front.slot, cookie);
-  return Glance::taken;
+[[gnu::flatten]] void KeyIndex::take_found(Listed found, void** cookie) noexcept {
+  const unsigned own = 1u << class_of_envelope(found.list_->key);
+  views_->table.pop(found.list_);
+  take_viewed(found.slot_, viewed_ & ~own, cookie);
 }
 
-// Takes a message that complete views list.
-void KeyIndex::take_viewed(KeyTable::Slot* slot, void** cookie) noexcept {
-  leave_views(slot->key, slot->oldest.sequence, viewed_);
+// Takes a message that views of these classes list, complete ones.
+[[gnu::flatten]] void KeyIndex::take_viewed(KeyTable::Slot* slot, unsigned views,
+                                            void** cookie) noexcept {
+  leave_views(slot->key, slot->oldest.sequence, views);
   take_oldest(slot, cookie);
 }
 
-// views: those of these classes, complete ones.
 void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned views) noexcept {
-  for (; views != 0; views &= views - 1) {
-    const int c = std::countr_zero(views);
-    View* const view = views_[c];
-    KeyTable::Slot* const listed = view->table.find(bits & kClassBits[c]);
-    if (listed == nullptr || listed->oldest.sequence != sequence) continue;
-    view->table.pop(listed);
-    --view->items;
-  }
+  KeyTable& table = views_->table;
+  if (table.empty()) return;
+  for_each_class(listing(bits, views), [&](int c) {
+    KeyTable::Slot* const list = table.look(envelope_of(c, bits));
+    if (list != nullptr && list->oldest.sequence == sequence) {
+      table.pop(list);
+    } else {
+      ++views_->gone;
+    }
+    return true;
+  });
 }
 
-// False: no memory, or mostly items that are gone; the view is of no more use.
-[[gnu::always_inline]] inline bool KeyIndex::feed(View& view, int key_class,
-                                                  const IndexItem& item) const noexcept {
-  if ((key_class & 2) != 0 && key_tag({item.value, 0}) < 0) return true;
-  const std::uint64_t bits = item.value & kClassBits[key_class];
-  if (!view.table.push_at_once(bits, item) && !view.push(bits, item)) return false;
-  ++view.items;
-  return view.items <= size_ + size_ / 2 + kFewGone || trim(view, bits);
-}
+bool KeyIndex::has_many_gone() const noexcept { return views_->gone > size_ / 2 + kFewGone; }
 
-// One in, one that is gone out: so a view that is seldom asked stays about as long as the
-// queue. False: that did not suffice.
-bool KeyIndex::trim(View& view, std::uint64_t bits) const noexcept {
-  KeyTable::Slot* const listed = view.table.find(bits);
-  if (still_there(listed->oldest) == nullptr) {
-    view.table.pop(listed);
-    --view.items;
+// Lists a message. Without memory, or where they list mostly what is gone, the views are of
+// no more use.
+[[gnu::noinline]] void KeyIndex::feed(unsigned classes, const IndexItem& item) const noexcept {
+  KeyTable& table = views_->table;
+  classes = listing(item.value, classes);
+  for (unsigned left = classes; left != 0; left &= left - 1) {
+    if (!table.reserve()) return drop_views();
+    table.push(envelope_of(std::countr_zero(left), item.value), item);
   }
-  return view.items <= 4 * size_ + kManyGone;
-}
-
-void KeyIndex::feed_complete(const IndexItem& item) const noexcept {
-  for (unsigned left = viewed_; left != 0; left &= left - 1) {
-    const int c = std::countr_zero(left);
-    if (!feed(*views_[c], c, item)) drop_view(c);
+  if (!has_many_gone()) return;
+  // One in, one that is gone out: so a view that is seldom asked stays about as long as the
+  // queue, but where its oldest message stays.
+  for (unsigned left = classes; left != 0; left &= left - 1) {
+    KeyTable::Slot* const list = table.find(envelope_of(std::countr_zero(left), item.value));
+    if (still_there(list->oldest) == nullptr) pop_gone(list);
   }
+  if (views_->gone > 3 * size_ + kManyGone) drop_views();
 }
 
 // When every message has gone: what complete views list is gone, too.
 void KeyIndex::forget_viewed() noexcept {
-  for (unsigned left = viewed_; left != 0; left &= left - 1) {
-    const int c = std::countr_zero(left);
-    View* const view = views_[c];
-    if (view->items == 0) continue;
-    if (view->table.capacity() > kMostForgotten) {
-      drop_view(c);
-    } else {
-      view->table.forget();
-      view->items = 0;
-    }
-  }
+  if (views_ == nullptr || views_->table.empty()) return;
+  if (views_->table.capacity() > kMostForgotten) return drop_views();
+  views_->table.forget();
+  views_->gone = 0;
 }
 
-void KeyIndex::drop_view(int key_class) const noexcept {
-  delete views_[key_class];
-  views_[key_class] = nullptr;
-  viewed_ &= ~(1u << key_class);
-}
-
-bool KeyIndex::view_waits() const noexcept {
-  for (int c = 1; c < kClasses; ++c) {
-    if (views_[c] != nullptr && !is_complete(c)) return true;
-  }
-  return false;
+void KeyIndex::drop_views() const noexcept {
+  views_.reset();
+  wanted_ = fed_ = viewed_ = 0;
 }
 
 // Moves up to this many items from the log to what has been passed.
 void KeyIndex::pass(std::size_t items) const noexcept {
   if (passed_.empty()) {
-    // From the beginning: whoever waits for it is fed from here on.
-    for (View* view : views_) {
-      if (view != nullptr) view->fed = true;
-    }
+    fed_ = wanted_;  // from the beginning: whoever waits for it is fed from here on
   }
   NodePool& pool = resources_->pool;
   for (; items > 0 && !log_.empty(); --items) {
     const IndexItem item = log_.front();
     if (still_there(item)) {
-      if (passed_.empty() && !is_long_log() && !view_waits()) {
+      if (passed_.empty() && !is_long_log() && wanted_ == viewed_) {
         passing_ = false;  // what was gone was all at the front
         return;
       }
       if (!pool.has_node() && !pool.grow()) return;
       passed_.push(pool, item);
-      for (int c = 1; c < kClasses; ++c) {
-        View* view = views_[c];
-        if (view != nullptr && view->fed && !is_complete(c) && !feed(*view, c, item)) drop_view(c);
-      }
+      if (fed_ != viewed_) feed(fed_ & ~viewed_, item);
     } else {
       --logged_;
     }
@@ -389,15 +372,8 @@ void KeyIndex::pass(std::size_t items) const noexcept {
   if (!log_.empty()) return;
   log_ = passed_;
   passed_ = {};
-  passing_ = false;
-  for (int c = 1; c < kClasses; ++c) {
-    if (views_[c] == nullptr) continue;
-    if (views_[c]->fed) {
-      viewed_ |= 1u << c;
-    } else {
-      passing_ = true;  // it came too late for this pass
-    }
-  }
+  viewed_ = fed_;
+  passing_ = wanted_ != fed_;  // some came too late for this pass
   // Where all that are searched have views, a short queue needs no log.
   if (!passing_ && !walks_log_ && size_ <= kMostUnlogged / 2) {
     log_.clear(pool);

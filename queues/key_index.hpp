@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -27,10 +28,10 @@ namespace tagline {
 // Unexpected entries are messages, so all are in class 0, and a receive with a
 // wildcard needs another way in: a view, which lists the messages of its class
 // as (bits, sequence) under the bits that the class insists on. A view exists
-// only once receives of its class have passed more than a few in vain.
-// A message that is taken leaves the views where it is the oldest of its bits. In others
-// it stays until it comes to the front and is found gone; a view or log of mostly such
-// items is rebuilt.
+// only once receives of its class have passed more than a few in vain. All views are one
+// table, from the envelopes of such receives: what a message looks up is soon three lists.
+// A message that is taken leaves the lists where it is the oldest. In others it stays until
+// it comes to the front and is found gone; views or a log of mostly such items are made anew.
 //
 // Views are filled from a log, the messages in the order they arrived. A short
 // queue keeps none: the first search with a wildcard writes it, and from then on
@@ -88,26 +89,48 @@ class KeyIndex {
   // and nothing moves. Then look() is where that entry is, or nullptr. It wants !empty(), and
   // no wildcards.
   bool tells() const noexcept { return wild_classes_ == 0 && !tables_[0].is_moving(); }
-  using Found = KeyTable::Slot;
-  Found* look(std::uint64_t bits) noexcept {
-    Found* const found = tables_[0].look(bits);
+  using Found = KeyTable::Slot*;
+  Found look(std::uint64_t bits) noexcept {
+    const Found found = tables_[0].look(bits);
     if (found == nullptr) in_order_ = false;
     return found;
   }
   // Takes out what look() has found.
-  void take_found(Found* slot, void** cookie) noexcept {
+  void take_found(Found slot, void** cookie) noexcept {
     if (viewed_ != 0) [[unlikely]]
-      return take_viewed(slot, cookie);
+      return take_viewed(slot, viewed_, cookie);
     take_oldest(slot, cookie);
   }
+
+  // The oldest message that a receive with wildcards accepts, if a list tells; envelope: the
+  // receive's bits, see kOpenSource. Otherwise the answer is unknown, and find() tells.
+  class Listed {
+   public:
+    explicit operator bool() const noexcept { return slot_ != nullptr; }
+
+   private:
+    friend KeyIndex;
+    KeyTable::Slot* list_ = nullptr;  // of the views
+    KeyTable::Slot* slot_ = nullptr;  // of class 0
+  };
+  Listed look_listed(std::uint64_t envelope) noexcept {
+    Listed listed;
+    if (viewed_ == 0 || views_->table.is_moving() || tables_[0].is_moving()) return listed;
+    wild_search_ = true;
+    // An unfinished view has the oldest, too.
+    listed.list_ = views_->table.find(envelope);
+    if (listed.list_ != nullptr) listed.slot_ = still_there(listed.list_->oldest);
+    return listed;
+  }
+  void take_found(Listed found, void** cookie) noexcept;
 
   // Finds and takes out the oldest entry that meets the key, if no more than a look into each
   // table tells which it is: nearly always. Otherwise the answer is unknown, and find() tells.
   Glance take(const MatchKey& key, void** cookie) noexcept {
-    if (key.mask != (kSourceMask | kTagMask)) return take_by_view(key, cookie);
+    if (key.mask != (kSourceMask | kTagMask)) return Glance::unknown;
     if (wild_classes_ != 0) return take_among_wild(key, cookie);
     if (empty()) return Glance::none;
-    Found* const found = look(key.bits);
+    const Found found = look(key.bits);
     if (found == nullptr) return Glance::none;
     take_found(found, cookie);
     return Glance::taken;
@@ -175,7 +198,7 @@ class KeyIndex {
   // push(), if all it takes is a slot of the exact keys: nearly always where no receive has a
   // wildcard. It calls nothing.
   bool push_at_hand(const QueueEntry& entry) noexcept {
-    if (entry.key.mask != (kSourceMask | kTagMask) || viewed_ != 0 || logs()) return false;
+    if (viewed_ != 0 || entry.key.mask != (kSourceMask | kTagMask) || logs()) return false;
     if (!tables_[0].push_at_once<true>(entry.key.bits, item_of(entry))) return false;
     ++size_;
     return true;
@@ -183,12 +206,12 @@ class KeyIndex {
 
   // push(), if that takes no memory and no thought: nearly always.
   bool push_at_once(const QueueEntry& entry) noexcept {
+    if (viewed_ != 0) [[unlikely]]
+      return push_and_list_at_once(entry);
     if (entry.key.mask != (kSourceMask | kTagMask)) [[unlikely]]
       return push_wild_at_once(entry);
     if (logs()) return push_and_log_at_once(entry);
     if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
-    if (viewed_ != 0) [[unlikely]]
-      feed_complete({entry.key.bits, entry.sequence});
     ++size_;
     return true;
   }
@@ -233,20 +256,34 @@ class KeyIndex {
   static constexpr std::array<std::uint64_t, kClasses> kClassMask = {
       kSourceMask | kTagMask, kTagMask, kSourceMask | kTagSign, kTagSign};
 
-  // A wildcard class of messages, and the memory of its lists.
-  struct View {
-    explicit View(NodeMemory& memory) noexcept
+  // What a receive of each class holds besides: then its envelope is the key of a list.
+  static constexpr std::array<std::uint64_t, kClasses> kClassOpen = {0, kOpenSource, kOpenTag,
+                                                                     kOpenSource | kOpenTag};
+  static constexpr int class_of_envelope(std::uint64_t envelope) noexcept {
+    return ((envelope & kSourceMask) == kOpenSource ? 1 : 0) |
+           ((envelope & kTagMask) == kOpenTag ? 2 : 0);
+  }
+  static constexpr std::uint64_t envelope_of(int key_class, std::uint64_t bits) noexcept {
+    return (bits & kClassBits[key_class]) | kClassOpen[key_class];
+  }
+  // visit(c) for those classes that are in the set, until it returns false; the rest of the set.
+  // Spelled out, because the bits of a class are then constants.
+  template <class Visit>
+  [[gnu::always_inline]] static unsigned for_each_class(unsigned classes, Visit visit) noexcept {
+    if ((classes & 2) != 0 && !visit(1)) return classes;
+    if ((classes & 4) != 0 && !visit(2)) return classes & ~2u;
+    if ((classes & 8) != 0 && !visit(3)) return classes & 8;
+    return 0;
+  }
+
+  // The lists of all wildcard classes of messages, and their memory.
+  struct Views {
+    explicit Views(NodeMemory& memory) noexcept
         : pool(memory, Fifo::kNodeBytes), table(memory, pool) {}
-    ~View() { table.abandon(); }
-    [[gnu::noinline]] bool push(std::uint64_t bits, const IndexItem& item) noexcept {
-      if (!table.reserve()) return false;
-      table.push(bits, item);
-      return true;
-    }
+    ~Views() { table.abandon(); }
     NodePool pool;
     KeyTable table;
-    std::size_t items = 0;  // those gone included
-    bool fed = false;       // by the pass now under way, or complete
+    std::size_t gone = 0;  // about so many of the items
   };
 
   // Entries that are sorted into a log at once.
@@ -261,6 +298,7 @@ class KeyIndex {
   }
   bool push_and_log(const QueueEntry& entry) noexcept;
   bool push_and_log_at_once(const QueueEntry& entry) noexcept;
+  bool push_and_list_at_once(const QueueEntry& entry) noexcept;
   bool log_and_view(const QueueEntry& entry) noexcept;
   bool push_wild_at_once(const QueueEntry& entry) noexcept;
   void begin_anew(std::uint64_t sequence) noexcept;
@@ -288,8 +326,8 @@ class KeyIndex {
   std::vector<IndexItem> items_in_order() const;
   bool start_log() const noexcept;
 
-  Glance take_by_view(MatchKey key, void** cookie) noexcept;
-  void take_viewed(KeyTable::Slot* slot, void** cookie) noexcept;
+  Found front_of(std::uint64_t envelope) const noexcept;
+  void take_viewed(KeyTable::Slot* slot, unsigned views, void** cookie) noexcept;
   void leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned views) noexcept;
   Glance take_among_wild(MatchKey key, void** cookie) noexcept;
 
@@ -333,20 +371,19 @@ class KeyIndex {
     return slot == nullptr || older(item.sequence, slot->oldest.sequence) ? nullptr : slot;
   }
 
-  struct Front {
-    KeyTable::Slot* listed;  // in the view
-    KeyTable::Slot* slot;    // in class 0, or nullptr
-  };
-  Front front_of(View& view, std::uint64_t bits) const noexcept;
-  bool feed(View& view, int key_class, const IndexItem& item) const noexcept;
-  bool trim(View& view, std::uint64_t bits) const noexcept;
+  // Classes whose views list such a message.
+  static unsigned listing(std::uint64_t bits, unsigned classes) noexcept {
+    return key_tag({bits, 0}) >= 0 ? classes : classes & kWithTag;
+  }
+  void pop_gone(KeyTable::Slot* list) const noexcept;
+  void feed(unsigned classes, const IndexItem& item) const noexcept;
   void feed_complete(const IndexItem& item) const noexcept;
+  bool has_many_gone() const noexcept;
   void forget_viewed() noexcept;
-  void drop_view(int key_class) const noexcept;
+  void drop_views() const noexcept;
   void pass(std::size_t items) const noexcept;
   // Mostly items that are gone.
   bool is_long_log() const noexcept { return logged_ > 2 * size_ + 1024; }
-  bool view_waits() const noexcept;
   bool is_complete(int key_class) const noexcept { return (viewed_ >> key_class & 1) != 0; }
 
   std::array<KeyTable, kClasses> tables_;
@@ -367,7 +404,9 @@ class KeyIndex {
   mutable bool walks_log_ = false;    // one of a class that has no view
   QueueResources* resources_;
 
-  mutable std::array<View*, kClasses> views_{};
+  mutable std::unique_ptr<Views> views_;  // if any are to be made
+  mutable unsigned wanted_ = 0;           // of these classes
+  mutable unsigned fed_ = 0;              // by the pass now under way, or complete
   mutable Fifo passed_;
   mutable Fifo log_;
   mutable std::size_t logged_ = 0;  // items in both

@@ -122,14 +122,14 @@ void KeyTable::insert(const Slot& content) noexcept {
   *slot = content;
 }
 
-// Moves back whatever a search would no longer find behind the hole.
+// Moves back whatever a search would no longer find behind the hole: what has its home not
+// between the hole and where it is. As differences that wrap this holds at the table's end, too.
 void KeyTable::close_gap(Slot* hole) noexcept {
-  const auto distance = [this](const Slot* from, const Slot* to) {
-    return static_cast<std::size_t>(to - from) & now_.mask();
+  const auto behind_hole = [&](const Slot* slot) {
+    return reinterpret_cast<std::uintptr_t>(slot) - reinterpret_cast<std::uintptr_t>(hole);
   };
   for (Slot* slot = now_.after(hole); slot->oldest.sequence != 0; slot = now_.after(slot)) {
-    // It may move if its home is not between the hole and here.
-    if (distance(now_.home(slot->key), slot) < distance(hole, slot)) continue;
+    if (behind_hole(now_.home(slot->key)) - 1 < behind_hole(slot)) continue;
     *hole = *slot;
     hole = slot;
   }
@@ -143,13 +143,19 @@ void KeyTable::release(Table& table) noexcept {
 }
 
 void KeyTable::forget() noexcept {
+  constexpr std::size_t kStride = 8;  // most slots are empty, and nearly all of these together
+  static_assert(kLeastCapacity % kStride == 0);
   for (Table* table : {&now_, &old_}) {
     const std::size_t capacity = table->capacity();
-    for (std::size_t i = 0; i < capacity; ++i) {
-      Slot& slot = table->slots[i];
-      if (slot.oldest.sequence == 0) continue;
-      if (!is_gone(slot)) slot.more.clear(*pool_);
-      slot.oldest.sequence = 0;
+    for (std::size_t i = 0; i < capacity; i += kStride) {
+      Slot* const slots = table->slots + i;
+      std::uint64_t any = 0;
+      for (std::size_t k = 0; k < kStride; ++k) any |= slots[k].oldest.sequence;
+      if (any == 0) continue;
+      for (std::size_t k = 0; k < kStride; ++k) {
+        if (slots[k].oldest.sequence != 0 && !is_gone(slots[k])) slots[k].more.clear(*pool_);
+        slots[k].oldest.sequence = 0;
+      }
     }
   }
   release(old_);

@@ -93,12 +93,22 @@ class alignas(kCacheLine) KeyTable {
     }
   }
 
-  // push() without reserve(), where that takes no memory and nothing has to move; false:
-  // nothing has changed. only_first: nor where the key has an item already.
+  // Room for that many keys, and nothing has to move.
+  bool has_room(std::size_t keys) const noexcept {
+    return size_ + (keys - 1) < limit_ && old_.slots == nullptr;
+  }
+
+  // push() without reserve(), where has_room() and it takes no memory; false: nothing has
+  // changed. only_first: nor where the key has an item already.
   template <bool only_first = false>
   bool push_at_once(std::uint64_t key, const IndexItem& item) noexcept {
-    if (size_ >= limit_ || old_.slots != nullptr) [[unlikely]]
+    if (!has_room(1)) [[unlikely]]
       return false;
+    return push_into_room<only_first>(key, item);
+  }
+  // The same; wants has_room().
+  template <bool only_first = false>
+  bool push_into_room(std::uint64_t key, const IndexItem& item) noexcept {
     Slot* const slot = place_of(key);
     if (slot->oldest.sequence == 0) [[likely]] {
       fill(slot, key, item);

@@ -49,6 +49,11 @@ inline constexpr bool keys_meet(const MatchKey& a, const MatchKey& b) noexcept {
   return ((a.bits ^ b.bits) & a.mask & b.mask) == 0;
 }
 
+// The envelope of a receive in 64 bits: as the bits of a key, with these where it leaves
+// source or tag open. No rank is negative, and no message has the least of all tags.
+inline constexpr std::uint64_t kOpenSource = 0x0000000080000000u;
+inline constexpr std::uint64_t kOpenTag = kTagSign;
+
 // One queued receive or message, as queues hand it out.
 struct QueueEntry {
   MatchKey key;
@@ -88,6 +93,7 @@ template <class Queue>
 concept OffersIndex = requires(Queue queue, std::uint64_t bits, void** cookie) {
   queue.is_indexed() && queue.tells();
   queue.take_found(queue.look(bits), cookie);
+  queue.take_found(queue.look_listed(bits), cookie);
   queue.make_room_at_hand() || queue.make_room_at_once();
 };
 

@@ -59,7 +59,14 @@ class Twin {
   Glance glance(const MatchKey& key, void** cookie, Count count) {
     if constexpr (OffersIndex<decltype(queue)>) {
       if (queue.is_indexed()) {
-        if (key.mask != (kSourceMask | kTagMask) || !queue.tells()) return Glance::unknown;
+        if (key.mask != (kSourceMask | kTagMask)) {
+          const MatchEnvelope receive = key_envelope(0, key);
+          const auto listed = queue.look_listed(key_bits(receive.source, receive.tag));
+          if (!listed) return Glance::unknown;
+          queue.take_found(listed, cookie);
+          return Glance::taken;
+        }
+        if (!queue.tells()) return Glance::unknown;
         if (auto* const found = queue.look(key.bits)) {
           queue.take_found(found, cookie);
           return Glance::taken;
