@@ -145,7 +145,8 @@ class WindowedIndex {
   }
   // The same, where all it takes is a slot, and where it takes no memory.
   bool take_in_at_hand(const QueueEntry& entry) noexcept {
-    return is_indexed() && window_.empty() && indexed_->push_at_hand(entry);
+    return is_indexed() && indexed_->lists_once(entry.key) && window_.empty() &&
+           indexed_->push_at_hand(entry);
   }
   bool take_in_at_once(const QueueEntry& entry) noexcept {
     return is_indexed() && window_.empty() && indexed_->push_at_once(entry);

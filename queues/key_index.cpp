@@ -33,7 +33,9 @@ KeyIndex::KeyIndex(QueueResources& resources, QueueSide side) noexcept
               KeyTable(resources.memory, resources.pool),
               KeyTable(resources.memory, resources.pool)},
       side_(side),
-      resources_(&resources) {}
+      resources_(&resources) {
+  log_no_more();
+}
 
 KeyIndex::~KeyIndex() { forget_log(); }
 
@@ -51,9 +53,9 @@ void KeyIndex::clear_log() const noexcept {
 
 void KeyIndex::set_hints(const Hints& hints) noexcept {
   wildcards_ = hints.wildcards;
-  if (wildcards_) return;
-  logging_ = false;
-  forget_log();
+  if (wildcards_ && is_logging()) return;
+  log_no_more();
+  if (!wildcards_) forget_log();
 }
 
 // feed() for complete views. It calls nothing, but last.
@@ -71,7 +73,7 @@ void KeyIndex::set_hints(const Hints& hints) noexcept {
 // A message that its table has already. False: no memory, and its table has it no more.
 [[gnu::always_inline]] inline bool KeyIndex::log_and_view(const QueueEntry& entry) noexcept {
   const IndexItem logged = {entry.key.bits, entry.sequence};
-  if (logging_) {
+  if (is_logging()) {
     // The table may have taken the node that there was.
     if (!resources_->pool.has_node() && !resources_->pool.grow()) [[unlikely]] {
       tables_[0].erase(tables_[0].find(entry.key.bits), entry.sequence);
@@ -90,13 +92,13 @@ void KeyIndex::set_hints(const Hints& hints) noexcept {
 bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
   if (size_ == 0) {
     begin_anew(entry.sequence);
-  } else if (size_ == kMostUnlogged && wildcards_ && !logging_) {
+  } else if (size_ == unlogged_) {
     start_log();
   }
   if (!tables_[0].reserve()) return false;
   tables_[0].push(entry.key.bits, item_of(entry));
   if (!log_and_view(entry)) return false;
-  if (logging_ && (passing_ || is_long_log())) [[unlikely]] {
+  if (is_logging() && (passing_ || is_long_log())) [[unlikely]] {
     passing_ = true;
     pass(4);
   }
@@ -105,12 +107,12 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
 
 [[gnu::noinline, gnu::flatten]] bool KeyIndex::push_and_log_at_once(
     const QueueEntry& entry) noexcept {
-  if (!logging_ || passing_ || is_long_log()) return false;
+  if (!is_logging() || passing_ || is_long_log()) return false;
   return tables_[0].push_at_once(entry.key.bits, item_of(entry)) && log_and_view(entry);
 }
 
 [[gnu::flatten]] bool KeyIndex::push_and_list_at_once(const QueueEntry& entry) noexcept {
-  if (logging_ || size_ == kMostUnlogged) return push_and_log_at_once(entry);
+  if (logs()) return push_and_log_at_once(entry);
   if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
   ++size_;
   feed_complete({entry.key.bits, entry.sequence});
@@ -125,7 +127,7 @@ void KeyIndex::begin_anew(std::uint64_t sequence) noexcept {
   first_ = sequence;
   // A view that some of the log had not come to lacks nothing now.
   viewed_ = fed_ = wanted_;
-  if (was_short && !walks_log_) logging_ = false;  // each class that was searched has a view
+  if (was_short && !walks_log_) log_no_more();  // each class that was searched has a view
   if (was_short && !wild_search_) drop_views();
   forget_viewed();
   wild_search_ = walks_log_ = false;
@@ -188,7 +190,7 @@ bool KeyIndex::start_log() const noexcept try {
     log_.push(pool, item);
     ++logged_;
   }
-  logging_ = true;
+  log_from_now();
   return true;
 } catch (const std::bad_alloc&) {
   return false;
@@ -232,7 +234,7 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
       return {front, 0, front->oldest.sequence};
     if (is_complete(key_class)) return {};
   }
-  if (!logging_) {
+  if (!is_logging()) {
     const bool may_log = wildcards_ && size_ <= kMostUnlogged && side_ == QueueSide::unexpected;
     if (!may_log || !start_log()) return find_by_walk(key, depth);
   }
@@ -378,7 +380,7 @@ void KeyIndex::pass(std::size_t items) const noexcept {
   if (!passing_ && !walks_log_ && size_ <= kMostUnlogged / 2) {
     log_.clear(pool);
     logged_ = 0;
-    logging_ = false;
+    log_no_more();
   }
 }
 

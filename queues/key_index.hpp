@@ -183,8 +183,7 @@ class KeyIndex {
   // Entries come in the order of their sequence numbers. False: no memory, and
   // nothing has changed.
   bool push(const QueueEntry& entry) noexcept {
-    if (side_ == QueueSide::unexpected &&
-        (logging_ || viewed_ != 0 || size_ == 0 || size_ == kMostUnlogged))
+    if (side_ == QueueSide::unexpected && (logs() || viewed_ != 0 || size_ == 0))
       return push_and_log(entry);
     const int key_class = class_of(entry.key);
     KeyTable& table = tables_[key_class];
@@ -195,10 +194,15 @@ class KeyIndex {
     return true;
   }
 
-  // push(), if all it takes is a slot of the exact keys: nearly always where no receive has a
-  // wildcard. It calls nothing.
+  // Whether an entry of this key, the next one, is in no table or list but that of the exact
+  // keys: nearly always where no receive has a wildcard.
+  bool lists_once(const MatchKey& key) const noexcept {
+    return side_ == QueueSide::posted ? key.mask == (kSourceMask | kTagMask)
+                                      : viewed_ == 0 && !logs();
+  }
+
+  // push(), if lists_once() and all it takes is a slot. It calls nothing.
   bool push_at_hand(const QueueEntry& entry) noexcept {
-    if (viewed_ != 0 || entry.key.mask != (kSourceMask | kTagMask) || logs()) return false;
     if (!tables_[0].push_at_once<true>(entry.key.bits, item_of(entry))) return false;
     ++size_;
     return true;
@@ -292,9 +296,13 @@ class KeyIndex {
   static IndexItem item_of(const QueueEntry& entry) noexcept {
     return {reinterpret_cast<std::uint64_t>(entry.cookie), entry.sequence};
   }
-  // The next entry goes into a log, or makes one.
-  bool logs() const noexcept {
-    return side_ == QueueSide::unexpected && (logging_ || size_ == kMostUnlogged);
+  // The next entry goes into a log, or should make one.
+  bool logs() const noexcept { return size_ >= unlogged_; }
+  bool is_logging() const noexcept { return unlogged_ == 0; }
+  void log_from_now() const noexcept { unlogged_ = 0; }
+  void log_no_more() const noexcept {
+    const bool may = wildcards_ && side_ == QueueSide::unexpected;
+    unlogged_ = may ? kMostUnlogged : ~std::size_t{0};
   }
   bool push_and_log(const QueueEntry& entry) noexcept;
   bool push_and_log_at_once(const QueueEntry& entry) noexcept;
@@ -390,15 +398,15 @@ class KeyIndex {
   // The line of what every operation looks at. Of the unexpected side views and log change
   // what a search costs, never what it finds, so a search may work on them.
   std::size_t size_ = 0;
-  unsigned wild_classes_ = 0;    // a bit for each class but 0 that holds entries
-  mutable unsigned viewed_ = 0;  // a bit for each class whose view is complete: it lists the
-                                 // log too, not only what was passed
-  std::uint64_t last_gone_ = 0;  // a sequence number
-  std::uint64_t first_ = 0;      // the sequence number that followed when all had gone
+  mutable std::size_t unlogged_;  // with as many entries there is a log, or had better be
+  unsigned wild_classes_ = 0;     // a bit for each class but 0 that holds entries
+  mutable unsigned viewed_ = 0;   // a bit for each class whose view is complete: it lists the
+                                  // log too, not only what was passed
+  std::uint64_t last_gone_ = 0;   // a sequence number
+  std::uint64_t first_ = 0;       // the sequence number that followed when all had gone
   bool in_order_ = true;
   const QueueSide side_;
-  bool wildcards_ = true;         // may come
-  mutable bool logging_ = false;  // every entry
+  bool wildcards_ = true;  // may come
   mutable bool passing_ = false;
   mutable bool wild_search_ = false;  // there was one since the index was empty
   mutable bool walks_log_ = false;    // one of a class that has no view
