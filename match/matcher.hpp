@@ -388,8 +388,21 @@ class QueueMatcher final : public tagline_matcher {
   [[gnu::noinline, gnu::flatten]] tagline_status look_and_arrive(Context* context,
                                                                  std::uint64_t bits, void* message,
                                                                  void** receive) noexcept {
-    if (!context->posted.tells()) return search_and_arrive(context, bits, message, receive);
+    if (!context->posted.tells()) return look_among_and_arrive(context, bits, message, receive);
     if (const auto found = context->posted.look(bits))
+      return take_found<TAGLINE_POSTED>(context, found, receive);
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    if (context->posted.take_newest(key, receive, counter_of(posted_))) return TAGLINE_MATCHED;
+    return append_exact<TAGLINE_UNEXPECTED>(context, bits, message, nullptr);
+  }
+
+  template <OffersIndex = Queue>
+  [[gnu::noinline, gnu::flatten]] tagline_status look_among_and_arrive(Context* context,
+                                                                       std::uint64_t bits,
+                                                                       void* message,
+                                                                       void** receive) noexcept {
+    if (!context->posted.tells_among()) return search_and_arrive(context, bits, message, receive);
+    if (const auto found = context->posted.look_among(bits))
       return take_found<TAGLINE_POSTED>(context, found, receive);
     const MatchKey key = {bits, kSourceMask | kTagMask};
     if (context->posted.take_newest(key, receive, counter_of(posted_))) return TAGLINE_MATCHED;

@@ -60,7 +60,7 @@ void KeyIndex::set_hints(const Hints& hints) noexcept {
 
 // feed() for complete views. It calls nothing, but last.
 [[gnu::always_inline]] inline void KeyIndex::feed_complete(const IndexItem& item) const noexcept {
-  unsigned left = listing(item.value, viewed_);
+  unsigned left = of_tag(item.value, viewed_);
   KeyTable& table = views_->table;
   if (!has_many_gone() && table.has_room(kClasses - 1)) [[likely]] {
     left = for_each_class(
@@ -142,7 +142,7 @@ bool KeyIndex::push_wild_at_once(const QueueEntry& entry) noexcept {
 
 void KeyIndex::find_wild_entry(const MatchKey& key, Hit& best,
                                std::uint64_t& depth) const noexcept {
-  for (unsigned left = wild_classes_of(key); left != 0; left &= left - 1) {
+  for (unsigned left = wild_classes_of(key.bits); left != 0; left &= left - 1) {
     const int c = std::countr_zero(left);
     const Hit hit = find_in(c, key.bits & kClassBits[c], depth);
     if (hit && (!best || older(hit.sequence(), best.sequence()))) best = hit;
@@ -269,27 +269,21 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
 }
 
 // A message, where receives with wildcards wait.
-Glance KeyIndex::take_among_wild(MatchKey key, void** cookie) noexcept {
-  KeyTable::Slot* best = tables_[0].find(key.bits);
-  int its_class = 0;
-  for (unsigned left = wild_classes_of(key); left != 0; left &= left - 1) {
-    const int c = std::countr_zero(left);
-    KeyTable::Slot* const slot = tables_[c].find(key.bits & kClassBits[c]);
-    if (slot == nullptr) continue;
-    if (best != nullptr && older(best->oldest.sequence, slot->oldest.sequence)) continue;
-    best = slot;
-    its_class = c;
-  }
-  if (best == nullptr) {
-    in_order_ = false;
-    return Glance::none;
-  }
-  take_oldest(best, cookie, its_class);
-  note_left(its_class);
+Glance KeyIndex::take_among(std::uint64_t bits, void** cookie) noexcept {
+  if (!tells_among()) return Glance::unknown;
+  const Hit found = look_among(bits);
+  if (!found) return Glance::none;
+  take_found(found, cookie);
   return Glance::taken;
 }
 
+void KeyIndex::take_found(Hit found, void** cookie) noexcept {
+  take_oldest(found.slot(), cookie, found.key_class());
+  note_left(found.key_class());
+}
+
 [[gnu::flatten]] void KeyIndex::take_found(Listed found, void** cookie) noexcept {
+  wild_search_ = true;
   const unsigned own = 1u << class_of_envelope(found.list_->key);
   views_->table.pop(found.list_);
   take_viewed(found.slot_, viewed_ & ~own, cookie);
@@ -305,7 +299,7 @@ Glance KeyIndex::take_among_wild(MatchKey key, void** cookie) noexcept {
 void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned views) noexcept {
   KeyTable& table = views_->table;
   if (table.empty()) return;
-  for_each_class(listing(bits, views), [&](int c) {
+  for_each_class(of_tag(bits, views), [&](int c) {
     KeyTable::Slot* const list = table.look(envelope_of(c, bits));
     if (list != nullptr && list->oldest.sequence == sequence) {
       table.pop(list);
@@ -322,7 +316,7 @@ bool KeyIndex::has_many_gone() const noexcept { return views_->gone > size_ / 2 
 // no more use.
 [[gnu::noinline]] void KeyIndex::feed(unsigned classes, const IndexItem& item) const noexcept {
   KeyTable& table = views_->table;
-  classes = listing(item.value, classes);
+  classes = of_tag(item.value, classes);
   for (unsigned left = classes; left != 0; left &= left - 1) {
     if (!table.reserve()) return drop_views();
     table.push(envelope_of(std::countr_zero(left), item.value), item);

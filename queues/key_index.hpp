@@ -86,12 +86,11 @@ class KeyIndex {
   bool empty() const noexcept { return size_ == 0; }
 
   // Whether one look tells the oldest entry that meets an exact key: no entry has a wildcard,
-  // and nothing moves. Then look() is where that entry is, or nullptr. It wants !empty(), and
-  // no wildcards.
+  // and nothing moves. Then look() is where that entry is, or nullptr; it wants !empty().
   bool tells() const noexcept { return wild_classes_ == 0 && !tables_[0].is_moving(); }
   using Found = KeyTable::Slot*;
   Found look(std::uint64_t bits) noexcept {
-    const Found found = tables_[0].look(bits);
+    const Found found = tables_[0].look_now(bits);
     if (found == nullptr) in_order_ = false;
     return found;
   }
@@ -102,25 +101,46 @@ class KeyIndex {
     take_oldest(slot, cookie);
   }
 
+  // The same where receives with wildcards wait, by a look into each table that has any.
+  bool tells_among() const noexcept {
+    return !tables_[0].is_moving() && !tables_[1].is_moving() && !tables_[2].is_moving() &&
+           !tables_[3].is_moving();
+  }
+  Hit look_among(std::uint64_t bits) noexcept {
+    KeyTable::Slot* best = tables_[0].empty() ? nullptr : tables_[0].look_now(bits);
+    int its_class = 0;
+    for_each_class(wild_classes_of(bits), [&](int c) {
+      KeyTable::Slot* const slot = tables_[c].look_now(bits & kClassBits[c]);
+      if (slot == nullptr) return true;
+      if (best != nullptr && older(best->oldest.sequence, slot->oldest.sequence)) return true;
+      best = slot;
+      its_class = c;
+      return true;
+    });
+    if (best != nullptr) return {best, its_class, best->oldest.sequence};
+    in_order_ = false;
+    return {};
+  }
+  void take_found(Hit found, void** cookie) noexcept;
+
   // The oldest message that a receive with wildcards accepts, if a list tells; envelope: the
   // receive's bits, see kOpenSource. Otherwise the answer is unknown, and find() tells.
   class Listed {
    public:
+    Listed() = default;
     explicit operator bool() const noexcept { return slot_ != nullptr; }
 
    private:
     friend KeyIndex;
+    Listed(KeyTable::Slot* list, KeyTable::Slot* slot) noexcept : list_(list), slot_(slot) {}
     KeyTable::Slot* list_ = nullptr;  // of the views
     KeyTable::Slot* slot_ = nullptr;  // of class 0
   };
-  Listed look_listed(std::uint64_t envelope) noexcept {
-    Listed listed;
-    if (viewed_ == 0 || views_->table.is_moving() || tables_[0].is_moving()) return listed;
-    wild_search_ = true;
-    // An unfinished view has the oldest, too.
-    listed.list_ = views_->table.find(envelope);
-    if (listed.list_ != nullptr) listed.slot_ = still_there(listed.list_->oldest);
-    return listed;
+  Listed look_listed(std::uint64_t envelope) const noexcept {
+    if (viewed_ == 0 || views_->table.is_moving() || tables_[0].is_moving()) return {};
+    if (views_->table.empty()) return {};
+    KeyTable::Slot* const list = views_->table.look_now(envelope);  // an unfinished one will do
+    return {list, list == nullptr ? nullptr : still_there(list->oldest)};
   }
   void take_found(Listed found, void** cookie) noexcept;
 
@@ -128,10 +148,13 @@ class KeyIndex {
   // table tells which it is: nearly always. Otherwise the answer is unknown, and find() tells.
   Glance take(const MatchKey& key, void** cookie) noexcept {
     if (key.mask != (kSourceMask | kTagMask)) return Glance::unknown;
-    if (wild_classes_ != 0) return take_among_wild(key, cookie);
+    if (wild_classes_ != 0) return take_among(key.bits, cookie);
     if (empty()) return Glance::none;
-    const Found found = look(key.bits);
-    if (found == nullptr) return Glance::none;
+    const Found found = tables_[0].look(key.bits);
+    if (found == nullptr) {
+      in_order_ = false;
+      return Glance::none;
+    }
     take_found(found, cookie);
     return Glance::taken;
   }
@@ -270,6 +293,11 @@ class KeyIndex {
   static constexpr std::uint64_t envelope_of(int key_class, std::uint64_t bits) noexcept {
     return (bits & kClassBits[key_class]) | kClassOpen[key_class];
   }
+  // Of these classes the ones that such a message is seen by: negative tags are the host's own
+  // traffic, and who leaves the tag open does not see them.
+  static unsigned of_tag(std::uint64_t bits, unsigned classes) noexcept {
+    return (bits & kTagSign) == 0 ? classes : classes & kWithTag;
+  }
   // visit(c) for those classes that are in the set, until it returns false; the rest of the set.
   // Spelled out, because the bits of a class are then constants.
   template <class Visit>
@@ -337,7 +365,7 @@ class KeyIndex {
   Found front_of(std::uint64_t envelope) const noexcept;
   void take_viewed(KeyTable::Slot* slot, unsigned views, void** cookie) noexcept;
   void leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned views) noexcept;
-  Glance take_among_wild(MatchKey key, void** cookie) noexcept;
+  Glance take_among(std::uint64_t bits, void** cookie) noexcept;
 
   // The pop comes last: whoever does nothing else then saves no registers for it.
   void take_oldest(KeyTable::Slot* slot, void** cookie, int key_class = 0) noexcept {
@@ -355,10 +383,9 @@ class KeyIndex {
     if (key_class != 0 && tables_[key_class].empty()) wild_classes_ &= ~(1u << key_class);
   }
 
-  // Classes that may hold what a message meets: negative tags are the host's own traffic, and
-  // who leaves the tag open does not see them.
-  unsigned wild_classes_of(const MatchKey& key) const noexcept {
-    return key_tag(key) >= 0 ? wild_classes_ : wild_classes_ & kWithTag;
+  // Classes that may hold what a message meets.
+  unsigned wild_classes_of(std::uint64_t bits) const noexcept {
+    return of_tag(bits, wild_classes_);
   }
 
   void note_gone(std::uint64_t sequence) noexcept {
@@ -379,10 +406,6 @@ class KeyIndex {
     return slot == nullptr || older(item.sequence, slot->oldest.sequence) ? nullptr : slot;
   }
 
-  // Classes whose views list such a message.
-  static unsigned listing(std::uint64_t bits, unsigned classes) noexcept {
-    return key_tag({bits, 0}) >= 0 ? classes : classes & kWithTag;
-  }
   void pop_gone(KeyTable::Slot* list) const noexcept;
   void feed(unsigned classes, const IndexItem& item) const noexcept;
   void feed_complete(const IndexItem& item) const noexcept;

@@ -64,11 +64,16 @@ class alignas(kCacheLine) KeyTable {
   Slot* find(std::uint64_t key) const noexcept { return empty() ? nullptr : look(key); }
   // The same; wants !empty().
   Slot* look(std::uint64_t key) const noexcept {
+    Slot* const slot = look_now(key);
+    if (slot == nullptr && old_.slots != nullptr) [[unlikely]]
+      return find_in_old(key);
+    return slot;
+  }
+  // The same; wants !is_moving(), too. It calls nothing.
+  Slot* look_now(std::uint64_t key) const noexcept {
     for (Slot* slot = now_.home(key); slot->oldest.sequence != 0; slot = now_.after(slot)) {
       if (slot->key == key) return slot;
     }
-    if (old_.slots != nullptr) [[unlikely]]
-      return find_in_old(key);
     return nullptr;
   }
 

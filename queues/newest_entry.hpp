@@ -33,7 +33,8 @@ concept KeepsIndex = requires(Structure structure, std::uint64_t bits) {
 //   take_in(entry)                   append() by another way, where has_room() says no;
 //   take_in_at_hand(entry)           the same, if one look and no call do it
 //   take_in_at_once(entry)           the same, if it takes no memory
-//   is_indexed(), tells(), look(bits), look_listed(bits), take_found(found, cookie)  see below
+//   is_indexed(), tells(), look(bits), tells_among(), look_among(bits), look_listed(bits),
+//   take_found(found, cookie)  see below
 //
 // Guarantees: those of the structure; the newest entry is found after all others,
 // because it is the last in order, unless overtaking is allowed.
@@ -124,6 +125,11 @@ class NewestEntry {
   auto look(std::uint64_t bits) noexcept requires KeepsIndex<Structure> {
     const bool suffices = overtaking_ && is_newest_met({bits, kSourceMask | kTagMask});
     return suffices ? nullptr : older_.look(bits);
+  }
+  // The same where receives with wildcards wait.
+  bool tells_among() const noexcept requires KeepsIndex<Structure> { return older_.tells_among(); }
+  auto look_among(std::uint64_t bits) noexcept requires KeepsIndex<Structure> {
+    return older_.look_among(bits);
   }
   // For a receive with wildcards, of the unexpected side: the bits of its envelope. Where
   // nothing comes of the look, a search can tell.

@@ -66,7 +66,14 @@ class Twin {
           queue.take_found(listed, cookie);
           return Glance::taken;
         }
-        if (!queue.tells()) return Glance::unknown;
+        if (!queue.tells()) {
+          if (!queue.tells_among()) return Glance::unknown;
+          if (const auto found = queue.look_among(key.bits)) {
+            queue.take_found(found, cookie);
+            return Glance::taken;
+          }
+          return queue.take_newest(key, cookie, count) ? Glance::taken : Glance::none;
+        }
         if (auto* const found = queue.look(key.bits)) {
           queue.take_found(found, cookie);
           return Glance::taken;
