@@ -28,10 +28,11 @@ namespace tagline {
 // Unexpected entries are messages, so all are in class 0, and a receive with a
 // wildcard needs another way in: a view, which lists the messages of its class
 // as (bits, sequence) under the bits that the class insists on. A view exists
-// only once receives of its class have passed more than a few in vain. All views are one
-// table, from the envelopes of such receives: what a message looks up is soon three lists.
-// A message that is taken leaves the lists where it is the oldest. In others it stays until
-// it comes to the front and is found gone; views or a log of mostly such items are made anew.
+// only once receives of its class have passed more than a few in vain. All views
+// share a table, from the envelopes of such receives to their lists.
+// A message that is taken leaves each list where it is the oldest. In others it
+// stays until it comes to the front and is found gone; views or a log of mostly
+// such items are made anew.
 //
 // Views are filled from a log, the messages in the order they arrived. A short
 // queue keeps none: the first search with a wildcard writes it, and from then on
