@@ -8,8 +8,9 @@
 // Prints one JSON object per point on stdout. A point is
 //   MATCHER,THREADS,LENGTH,UMQ_LENGTH,WILDCARD_PERCENT,KEYS,FIRST
 // MATCHER as tagline.h names it, or apart:STRUCTURE: a matcher for each thread, which is what
-// the machine gives to threads that share nothing. Points come from the command line, so that
-// what is compared runs in turns, in one process: --turns of --ms each for every point, behind
+// the machine gives to threads that share nothing. Wildcards are ANY_SOURCE; with a t behind
+// WILDCARD_PERCENT they are ANY_SOURCE and ANY_TAG in turns. Points come from the command line, so
+// that what is compared runs in turns, in one process: --turns of --ms each for every point, behind
 // a warm-up of 4 ms, the best turn counts.
 #include <sched.h>
 
@@ -39,7 +40,8 @@ struct Point {
   int length = 0;      // posted receives that wait
   int umq_length = 0;  // messages that wait
   int wildcard_percent = 0;
-  int keys = 1;  // of each thread; 0: all threads share one
+  bool any_tag = false;  // every other wildcard
+  int keys = 1;          // of each thread; 0: all threads share one
   bool arrive_first = false;
 };
 
@@ -78,6 +80,7 @@ Point parse(const std::string& text) {
   int* const numbers[] = {&point.threads, &point.length, &point.umq_length, &point.wildcard_percent,
                           &point.keys};
   for (std::size_t i = 0; i < std::size(numbers); ++i) *numbers[i] = std::stoi(fields[i + 1]);
+  point.any_tag = fields[4].ends_with('t');
   point.arrive_first = fields[6] == "arrive";
   return point;
 }
@@ -121,16 +124,19 @@ void work(tagline_matcher* matcher, const Point& point, int number, Count& fille
   std::uint64_t matches = 0;
   // A wildcard at equal distances, in each thread at another time.
   int wild = number * 37 % 100;
+  bool any_tag = false;
   while (!stop.on.load(std::memory_order_relaxed)) {
     self.matches.store(matches, std::memory_order_relaxed);
     for (int i = 0; i < 16; ++i, ++matches) {
       const int key =
           point.keys == 0 ? 0 : number * point.keys + static_cast<int>(matches) % point.keys;
-      const tagline_envelope message = {0, kSource, key};
+      // With ANY_TAG a source of the thread's own, of which nothing waits.
+      const tagline_envelope message = {0, point.any_tag ? kSource + 1 + number : kSource, key};
       tagline_envelope receive = message;
       if ((wild += point.wildcard_percent) >= 100) {
         wild -= 100;
-        receive.source = TAGLINE_ANY_SOURCE;
+        any_tag = point.any_tag && !any_tag;
+        (any_tag ? receive.tag : receive.source) = any_tag ? TAGLINE_ANY_TAG : TAGLINE_ANY_SOURCE;
       }
       void* out = nullptr;
       if (point.arrive_first) {

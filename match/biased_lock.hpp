@@ -64,7 +64,7 @@ class BiasedLock {
   [[gnu::always_inline]] bool enter(Favour favour) noexcept {
     return enter(favour, inside_[favour % kFavours]);
   }
-  // release: pairs with the acquire in revoke().
+  // release: pairs with the acquire in finish().
   [[gnu::always_inline]] void leave(Favour favour) noexcept {
     inside_[favour % kFavours].store(false, std::memory_order_release);
   }
@@ -103,16 +103,25 @@ class BiasedLock {
   void unlock() noexcept { held_.unlock(); }
 
   // Returns when the lock has been free for a moment. A thread that takes it afterwards sees
-  // what the caller stored seq_cst before; of a thread that had it the caller sees all.
-  void wait_until_free() noexcept {
+  // what the caller stored seq_cst before; of a thread that had it the caller sees all. True:
+  // not yet of the favoured thread, whose favour ends now; for that a barrier in all threads
+  // is to follow, and wait_for_favoured(). In two steps, so that many locks need one barrier.
+  bool wait_for_holder() noexcept {
     Backoff backoff;
     while (held_.is_held()) backoff.wait();
-    // acquire: pairs with the release in revoke(). Behind the look at held_: whoever was
+    // acquire: pairs with the release in finish(). Behind the look at held_: whoever was
     // favoured before that is seen.
     const Favour favour = bias_.load(std::memory_order_acquire);
     if (favour == kGone || favour == kFree) [[likely]]
-      return;
-    if (thread_of(favour) != this_thread()) revoke(favour);
+      return false;
+    if (thread_of(favour) == this_thread()) return false;
+    bias_.store(favour | kEnding, std::memory_order_seq_cst);
+    return true;
+  }
+  // Nothing to do if there is no favour that ends: somebody else has waited to the end.
+  void wait_for_favoured() noexcept {
+    const Favour favour = bias_.load(std::memory_order_acquire);
+    if ((favour & kEnding) != 0) finish(favour);
   }
 
  private:
@@ -145,7 +154,7 @@ class BiasedLock {
 
   // With held_ taken.
   void claim_or_revoke() noexcept {
-    // acquire: pairs with the release in revoke().
+    // acquire: pairs with the release in finish().
     const Favour favour = bias_.load(std::memory_order_acquire);
     if (favour == kGone) [[likely]]
       return;
@@ -161,6 +170,9 @@ class BiasedLock {
   [[gnu::noinline, gnu::cold]] void revoke(Favour favour) noexcept {
     bias_.store(favour | kEnding, std::memory_order_seq_cst);
     barrier_in_all_threads();
+    finish(favour);
+  }
+  void finish(Favour favour) noexcept {
     Backoff backoff;
     // acquire: pairs with the release in leave().
     while (inside_[favour % kFavours].load(std::memory_order_acquire)) backoff.wait();

@@ -2,6 +2,7 @@
 // A shard, and the word that tells a call which one is its own.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -12,11 +13,35 @@
 
 namespace tagline {
 
+// By which part of a key shards are chosen.
+enum class Split : std::uint8_t { by_key, by_tag, by_source, not_at_all };
+
+// How many wildcards left which part of the key open.
+struct OpenParts {
+  std::uint16_t source = 0;
+  std::uint16_t tag = 0;
+
+  // Any envelope. Stops counting when that is too many, for both.
+  void note(MatchEnvelope envelope, std::uint16_t weight) noexcept {
+    if (std::max(source, tag) > UINT16_MAX - weight) return;
+    if (envelope.source == kAnySource) source += weight;
+    if (envelope.tag == kAnyTag) tag += weight;
+  }
+  std::uint16_t most() const noexcept { return std::max(source, tag); }
+  // That spares nearly all of them the gate.
+  Split split() const noexcept {
+    return 8 * tag <= source   ? Split::by_tag
+           : 8 * source <= tag ? Split::by_source
+                               : Split::not_at_all;
+  }
+};
+
 template <class Core>
 struct alignas(kCacheLine) Shard {
   // One line: who has the lock has all of it.
   BiasedLock lock;
-  std::uint32_t handovers = 0;    // from one thread and key to others, see Shards::is_crowded()
+  std::uint32_t handovers = 0;    // from one thread and key to others, see ShardPolicy
+  OpenParts open_parts;           // of calls it was handed over to
   std::uint64_t key = 0;          // of the last call that took the lock
   std::uintptr_t thread = 0;      // likewise
   std::uint64_t numbers_end = 0;  // of the block that its next receive is numbered from

@@ -18,6 +18,8 @@ namespace tagline {
 // the key when that spares the wildcards the gate. It watches and advises; Shards acts.
 class ShardPolicy {
  public:
+  using Clock = std::chrono::steady_clock;
+
   static constexpr std::size_t kMostShards = 1024;
 
   // ---- With the shard's lock -------------------------------------------------------
@@ -31,7 +33,10 @@ class ShardPolicy {
     if (!hands_over(shard, envelope)) return false;
     // relaxed: a guess about the future, whoever changed it.
     const std::uint32_t patience = patience_.load(std::memory_order_relaxed);
-    if ((shard.handovers += lock_was_free ? kHandover : kWait) < patience) [[likely]]
+    const std::uint16_t weight = lock_was_free ? kHandover : kWait;
+    shard.handovers += weight;
+    if (!is_exact(envelope)) shard.open_parts.note(envelope, weight);
+    if (shard.handovers < patience) [[likely]]
       return false;
     return are_too_soon(shard);
   }
@@ -40,7 +45,7 @@ class ShardPolicy {
 
   // More shards were of no use, or were not to be had: not soon again.
   void lose_patience() noexcept {
-    patience_.store(std::min(kMostPatience, 8 * patience_.load(std::memory_order_relaxed)),
+    patience_.store(std::min(kMostPatience, 64 * patience_.load(std::memory_order_relaxed)),
                     std::memory_order_relaxed);
   }
 
@@ -51,48 +56,68 @@ class ShardPolicy {
     return std::clamp(std::bit_ceil(entries), kFirstShards, kMostShards);
   }
 
-  void note_closing() noexcept {
-    ++closings_;
-    calls_ = 0;
-  }
+  void note_closing() noexcept { calls_ = 0; }
   void note_call_in_closing() noexcept { ++calls_; }
-  // Of a call that closes: which choice of shards would have spared that.
-  void note_wildcard(MatchEnvelope envelope) noexcept {
-    if (envelope.source == kAnySource && envelope.tag != kAnyTag) ++for_tag_;
-    if (envelope.source != kAnySource && envelope.tag == kAnyTag) ++for_source_;
+  // Of a call that has looked into all shards.
+  void note_search(MatchEnvelope envelope, Clock::time_point since) noexcept {
+    ++searches_;
+    lost_ += Clock::now() - since;
+    open_parts_.note(envelope, 1);
   }
 
-  bool is_due() const noexcept { return closings_ >= kClosings || calls_ >= kTooLong; }
+  bool is_due() const noexcept {
+    return searches_ >= kSearches || calls_ >= kTooLong ||
+           (lost_ >= kMuchLost && searches_ >= kFewSearches);
+  }
+
+  // By what to split a crowded shard.
+  Split split() const noexcept {
+    // relaxed: a guess, of the last shard that was found crowded.
+    return split_.load(std::memory_order_relaxed);
+  }
 
   // Since the last review.
   struct Review {
-    bool is_shut_mostly;      // shards as they are chosen now are of no use
-    bool by_tag_would_do;     // nearly all that shut the gate left only the source open
-    bool by_source_would_do;  // nearly all left only the tag open
+    bool is_shut_mostly;  // shards as they are chosen now are of no use
+    Split split;          // better ones
   };
   Review review() noexcept {
-    const auto now = std::chrono::steady_clock::now();
-    const bool too_often = closings_ >= kClosings && now - since_ < kClosings * kTooOften;
-    const unsigned most = closings_ - closings_ / 8;
+    const Clock::time_point now = Clock::now();
+    const bool too_often = kMostLost * lost_ > now - since_;
     const Review review{.is_shut_mostly = too_often || calls_ >= kTooLong,
-                        .by_tag_would_do = for_tag_ >= most,
-                        .by_source_would_do = for_source_ >= most};
-    closings_ = for_tag_ = for_source_ = 0;
-    calls_ = 0;
-    since_ = now;
+                        .split = open_parts_.split()};
+    const Clock::duration in_vain = review.is_shut_mostly ? lost_in_vain_ + lost_ : lost_in_vain_;
+    begin(now);
+    lost_in_vain_ = in_vain;
     return review;
+  }
+  // How many entries are worth moving to other shards: as many as searches have cost already.
+  std::size_t worth_moving() const noexcept {
+    return std::max(kMostMoved, static_cast<std::size_t>(lost_in_vain_ / kMove));
+  }
+  // Entries are moved, or cannot be.
+  void begin(Clock::time_point now = Clock::now()) noexcept {
+    searches_ = calls_ = 0;
+    open_parts_ = {};
+    lost_ = lost_in_vain_ = {};
+    since_ = now;
   }
 
  private:
   static constexpr std::size_t kFirstShards = 64;
-  static constexpr std::uint32_t kHandover = 1;
-  static constexpr std::uint32_t kWait = 4;  // a handover that was waited for
+  static constexpr std::uint16_t kHandover = 1;
+  static constexpr std::uint16_t kWait = 4;             // a handover that was waited for
+  static constexpr std::uint32_t kRareWildcards = 512;  // one in so many is worth many shards
   static constexpr std::uint32_t kPatience = 128;
   static constexpr std::uint32_t kMostPatience = 1u << 20;
-  static constexpr std::chrono::microseconds kTooSoon{2};    // between two handovers
-  static constexpr unsigned kClosings = 256;                 // looked at together
-  static constexpr std::chrono::microseconds kTooOften{10};  // between two closings
-  static constexpr unsigned kTooLong = 4096;                 // calls in one closing
+  static constexpr std::chrono::microseconds kTooSoon{2};  // between two handovers
+  static constexpr unsigned kSearches = 256;               // of all shards, looked at together
+  static constexpr unsigned kFewSearches = 16;             // likewise, if they take long:
+  static constexpr std::chrono::milliseconds kMuchLost{1};
+  static constexpr unsigned kMostLost = 8;               // one part in so many of all time
+  static constexpr std::size_t kMostMoved = 1u << 16;    // entries, for the first time
+  static constexpr std::chrono::nanoseconds kMove{200};  // of one entry, into cold caches
+  static constexpr unsigned kTooLong = 4096;             // calls in one closing
 
   // Whether another thread comes with another key than the last one.
   template <class Shard>
@@ -106,20 +131,28 @@ class ShardPolicy {
   }
 
   template <class Shard>
-  [[gnu::noinline, gnu::cold]] static bool are_too_soon(Shard& shard) noexcept {
-    const auto now = std::chrono::steady_clock::now();
+  [[gnu::noinline, gnu::cold]] bool are_too_soon(Shard& shard) noexcept {
+    const Clock::time_point now = Clock::now();
     const bool too_soon = now - shard.since < shard.handovers * kTooSoon;
+    if (too_soon) {
+      const bool has_wildcards = kRareWildcards * shard.open_parts.most() > shard.handovers;
+      split_.store(has_wildcards ? shard.open_parts.split() : Split::by_key,
+                   std::memory_order_relaxed);
+    }
     shard.since = now;
     shard.handovers = 0;
+    shard.open_parts = {};
     return too_soon;
   }
 
   std::atomic<std::uint32_t> patience_{kPatience};  // handovers in a shard
-  unsigned closings_ = 0;                           // since the last review
-  unsigned for_tag_ = 0;                            // of these, for any source and one tag
-  unsigned for_source_ = 0;                         // for any tag of one source
-  unsigned calls_ = 0;                              // in the closing now
-  std::chrono::steady_clock::time_point since_{};   // the last review
+  std::atomic<Split> split_{Split::by_key};
+  unsigned searches_ = 0;           // of all shards, since the last review
+  OpenParts open_parts_;            // of these
+  unsigned calls_ = 0;              // in the closing now
+  Clock::duration lost_{};          // in searches, for all other threads
+  Clock::time_point since_{};       // the last review
+  Clock::duration lost_in_vain_{};  // up to then, since entries were moved last
 };
 
 }  // namespace tagline

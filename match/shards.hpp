@@ -149,11 +149,13 @@ class Shards : GateWord {
     LockGuard guard(gate_lock_);
     // relaxed: changes with the gate lock held.
     const std::uint64_t gate = gate_.load(std::memory_order_relaxed);
-    const bool shut = (gate & kShut) != 0;
-    if (is_one() || (!shut && has_one_shard(envelope, gate))) return false;
-    if (!shut) policy_.note_wildcard(envelope);
+    const bool in_one = has_one_shard(envelope, gate);
+    if (is_one() || ((gate & kShut) == 0 && in_one)) return false;
+    const ShardPolicy::Clock::time_point since =
+        in_one ? ShardPolicy::Clock::time_point{} : ShardPolicy::Clock::now();
     close();
     status = use();
+    if (!in_one) policy_.note_search(envelope, since);
     reopen();
     return true;
   }
@@ -295,7 +297,6 @@ class Shards : GateWord {
 
  private:
   static constexpr std::uint64_t kBlock = 1024;
-  static constexpr std::size_t kMostMoved = 1u << 16;  // entries
   static constexpr std::size_t kMostArrays = 16;
 
   Shard* shards() const noexcept { return shards_.load(std::memory_order_relaxed); }
@@ -375,8 +376,14 @@ class Shards : GateWord {
     }
     // seq_cst: see above. It comes before the looks at the locks.
     gate_.fetch_or(kShut, std::memory_order_seq_cst);
+    // One barrier for all that are favoured anywhere.
     Shard* const all = shards();
-    for (std::size_t i = 0; i <= mask(); ++i) all[i].lock.wait_until_free();
+    bool favoured = false;
+    for (std::size_t i = 0; i <= mask(); ++i) favoured |= all[i].lock.wait_for_holder();
+    if (favoured) {
+      barrier_in_all_threads();
+      for (std::size_t i = 0; i <= mask(); ++i) all[i].lock.wait_for_favoured();
+    }
     policy_.note_closing();
   }
 
@@ -393,10 +400,9 @@ class Shards : GateWord {
   [[gnu::noinline, gnu::cold]] void reconsider() noexcept {
     const ShardPolicy::Review review = policy_.review();
     if (!review.is_shut_mostly) return;
-    const bool is_chosen =
-        choice() == 0 && ((review.by_tag_would_do && redistribute(mask() + 1, kByTag)) ||
-                          (review.by_source_would_do && redistribute(mask() + 1, kBySource)));
-    if (!is_chosen && !fixed_) {
+    const bool is_split = choice() == 0 && review.split != Split::not_at_all &&
+                          redistribute(mask() + 1, choice_of(review.split));
+    if (!is_split && !fixed_) {
       policy_.lose_patience();
       redistribute(1, 0);
     }
@@ -409,14 +415,18 @@ class Shards : GateWord {
     if (gate_.load(std::memory_order_relaxed) != gate) return;
     close();
     const std::size_t count = mask() + 1;
+    const Split split = policy_.split();
     if (choice() != 0) {
       // Keys that differ in the part that does not count. Should wildcards come, all over again.
       policy_.lose_patience();
-      redistribute(count, 0);
+      if (split == Split::by_key) redistribute(count, 0);
     } else {
       const std::size_t wanted = ShardPolicy::more_than(count, length());
-      // Calls that wait for each other all the same, or wildcards that wait: not soon again.
-      if (wanted > kMostShards || !redistribute(wanted, 0)) policy_.lose_patience();
+      // Calls that wait for each other all the same, or wildcards: not soon again.
+      if (wanted > kMostShards || split == Split::not_at_all ||
+          !redistribute(wanted, choice_of(split))) {
+        policy_.lose_patience();
+      }
     }
     reopen();
   }
@@ -434,12 +444,16 @@ class Shards : GateWord {
   std::uint64_t choice() const noexcept {
     return gate_.load(std::memory_order_relaxed) & (kByTag | kBySource);
   }
+  static std::uint64_t choice_of(Split split) noexcept {
+    return split == Split::by_tag ? kByTag : split == Split::by_source ? kBySource : 0;
+  }
 
   // Moves every entry to where it belongs among so many shards, chosen by both parts of a key
   // (0) or by one. False: all is as before, for lack of memory, or because that would take long
   // or be of no use.
   bool redistribute(std::size_t count, std::uint64_t by) noexcept try {
-    if (length() > kMostMoved) return false;
+    if (length() > policy_.worth_moving()) return false;
+    policy_.begin();
     const std::vector<Item> all = items();
     const std::uint64_t changes = (gate_.load(std::memory_order_relaxed) & ~kShut) / kChange + 1;
     const std::uint64_t gate = kShut | changes * kChange | by | (count - 1);
