@@ -30,15 +30,7 @@ class ShardPolicy {
   template <class Shard>
   [[gnu::always_inline]] bool is_crowded(Shard& shard, MatchEnvelope envelope,
                                          bool lock_was_free) noexcept {
-    if (!hands_over(shard, envelope)) return false;
-    // relaxed: a guess about the future, whoever changed it.
-    const std::uint32_t patience = patience_.load(std::memory_order_relaxed);
-    const std::uint16_t weight = lock_was_free ? kHandover : kWait;
-    shard.handovers += weight;
-    if (!is_exact(envelope)) shard.open_parts.note(envelope, weight);
-    if (shard.handovers < patience) [[likely]]
-      return false;
-    return are_too_soon(shard);
+    return hands_over(shard, envelope) && note_handover(shard, envelope, lock_was_free);
   }
 
   // ---- With the gate lock ----------------------------------------------------------
@@ -128,6 +120,17 @@ class ShardPolicy {
     shard.thread = thread;
     shard.key = key;
     return other;
+  }
+
+  // Apart: threads that share a key never come here.
+  template <class Shard>
+  [[gnu::noinline]] bool note_handover(Shard& shard, MatchEnvelope envelope,
+                                       bool lock_was_free) noexcept {
+    const std::uint16_t weight = lock_was_free ? kHandover : kWait;
+    shard.handovers += weight;
+    shard.open_parts.note(envelope, weight);
+    // relaxed: a guess about the future, whoever changed it.
+    return shard.handovers >= patience_.load(std::memory_order_relaxed) && are_too_soon(shard);
   }
 
   template <class Shard>
