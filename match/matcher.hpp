@@ -49,11 +49,11 @@ class QueueMatcher final : public tagline_matcher {
     if (!is_exact(envelope)) return post_wildcard(context, key.bits, receive, message, handle);
     if constexpr (OffersIndex<Queue>) {
       if (context->unexpected.is_indexed())
-        return look_and_post(context, key.bits, receive, message, handle);
+        return look_or_append<TAGLINE_POSTED>(context, key.bits, receive, message, handle);
     }
     if (!context->unexpected.empty()) {
       if constexpr (OffersAtHand<Queue>) {
-        return meet_and_post(context, key.bits, receive, message, handle);
+        return meet_or_append<TAGLINE_POSTED>(context, key.bits, receive, message, handle);
       } else if (search_and_take<TAGLINE_UNEXPECTED>(context, key, message)) {
         return TAGLINE_MATCHED;
       }
@@ -69,16 +69,17 @@ class QueueMatcher final : public tagline_matcher {
     }
     const MatchKey key = exact_key(envelope);
     if constexpr (OffersIndex<Queue>) {
-      if (context->posted.is_indexed()) return look_and_arrive(context, key.bits, message, receive);
+      if (context->posted.is_indexed())
+        return look_or_append<TAGLINE_UNEXPECTED>(context, key.bits, message, receive);
     }
     if (!context->posted.empty()) {
       if constexpr (OffersAtHand<Queue>) {
-        return meet_and_arrive(context, key.bits, message, receive);
+        return meet_or_append<TAGLINE_UNEXPECTED>(context, key.bits, message, receive);
       } else if (search_and_take<TAGLINE_POSTED>(context, key, receive)) {
         return TAGLINE_MATCHED;
       }
     }
-    return append_exact<TAGLINE_UNEXPECTED>(context, key.bits, message, nullptr);
+    return append_exact<TAGLINE_UNEXPECTED>(context, key.bits, message);
   }
 
   [[gnu::flatten]] tagline_status claim(Envelope envelope, void** message,
@@ -121,7 +122,7 @@ class QueueMatcher final : public tagline_matcher {
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::append_message>(envelope, message);
     }
-    return append<TAGLINE_UNEXPECTED>(context, exact_key(envelope), message, nullptr);
+    return append<TAGLINE_UNEXPECTED>(context, exact_key(envelope), message);
   }
 
   tagline_status probe(Envelope envelope, void** message, Envelope* found) noexcept override {
@@ -315,6 +316,9 @@ class QueueMatcher final : public tagline_matcher {
   Side& side_of(tagline_side side) noexcept {
     return side == TAGLINE_POSTED ? posted_ : unexpected_;
   }
+  static constexpr tagline_side other_side(tagline_side side) noexcept {
+    return side == TAGLINE_POSTED ? TAGLINE_UNEXPECTED : TAGLINE_POSTED;
+  }
   static Queue& queue_of(Context& context, tagline_side side) noexcept {
     return side == TAGLINE_POSTED ? context.posted : context.unexpected;
   }
@@ -343,70 +347,59 @@ class QueueMatcher final : public tagline_matcher {
     return search_and_post_wildcard(context, bits, receive, message, handle);
   }
 
-  // Where there is something to meet: what is at hand, else a search. bits: of an exact key,
-  // here and below. Templates, so that queues that do not offer this have no such function.
-  template <OffersAtHand = Queue>
-  [[gnu::noinline, gnu::flatten]] tagline_status meet_and_post(Context* context, std::uint64_t bits,
-                                                               void* receive, void** message,
-                                                               tagline_handle* handle) noexcept {
+  // What a call with an exact key does where there is something to meet: three ways, from
+  // little to much. own: the side whose queue takes what meets nothing; met: where to put the
+  // cookie of what it meets; handle: of receives. Templates, so that queues that do not offer
+  // what a way asks for do not have it.
+
+  // At hand.
+  template <tagline_side own, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status meet_or_append(Context* context,
+                                                                std::uint64_t bits, void* cookie,
+                                                                void** met,
+                                                                Handle... handle) noexcept {
+    constexpr tagline_side other = other_side(own);
     const MatchKey key = {bits, kSourceMask | kTagMask};
-    const Glance glance = context->unexpected.take_at_hand(key, message, counter_of(unexpected_));
+    const Glance glance =
+        queue_of(*context, other).take_at_hand(key, met, counter_of(side_of(other)));
     if (glance == Glance::taken) return TAGLINE_MATCHED;
-    if (glance == Glance::none) return append_exact<TAGLINE_POSTED>(context, bits, receive, handle);
-    return search_and_post(context, bits, receive, message, handle);
+    if (glance == Glance::none) return append_exact<own>(context, bits, cookie, handle...);
+    return search_or_append<own>(context, bits, cookie, met, handle...);
   }
 
-  template <OffersAtHand = Queue>
-  [[gnu::noinline, gnu::flatten]] tagline_status meet_and_arrive(Context* context,
-                                                                 std::uint64_t bits, void* message,
-                                                                 void** receive) noexcept {
+  // In an index, then at the newest entry. Whatever takes more is a jump away, so that this
+  // saves no registers. among: receives with wildcards as well.
+  template <tagline_side own, bool among = false, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status look_or_append(Context* context,
+                                                                std::uint64_t bits, void* cookie,
+                                                                void** met,
+                                                                Handle... handle) noexcept {
+    constexpr tagline_side other = other_side(own);
+    Queue& queue = queue_of(*context, other);
+    if (!(among ? queue.tells_among() : queue.tells())) {
+      constexpr bool further = other == TAGLINE_POSTED && !among;
+      if constexpr (further)
+        return look_or_append<own, true>(context, bits, cookie, met, handle...);
+      return search_or_append<own>(context, bits, cookie, met, handle...);
+    }
+    const auto look = [&queue, bits] {
+      if constexpr (among) return queue.look_among(bits);
+      if constexpr (!among) return queue.look(bits);
+    };
+    if (const auto found = look()) return take_found<other>(context, found, met);
     const MatchKey key = {bits, kSourceMask | kTagMask};
-    const Glance glance = context->posted.take_at_hand(key, receive, counter_of(posted_));
-    if (glance == Glance::taken) return TAGLINE_MATCHED;
-    if (glance == Glance::none)
-      return append_exact<TAGLINE_UNEXPECTED>(context, bits, message, nullptr);
-    return search_and_arrive(context, bits, message, receive);
+    if (queue.take_newest(key, met, counter_of(side_of(other)))) return TAGLINE_MATCHED;
+    return append_exact<own>(context, bits, cookie, handle...);
   }
 
-  // Where there is an index: a look into it, then at the newest entry. Whatever takes more is
-  // a jump away, so that these two save no registers.
-  template <OffersIndex = Queue>
-  [[gnu::noinline, gnu::flatten]] tagline_status look_and_post(Context* context, std::uint64_t bits,
-                                                               void* receive, void** message,
-                                                               tagline_handle* handle) noexcept {
-    if (!context->unexpected.tells())
-      return search_and_post(context, bits, receive, message, handle);
-    if (const auto found = context->unexpected.look(bits))
-      return take_found<TAGLINE_UNEXPECTED>(context, found, message);
+  template <tagline_side own, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status search_or_append(Context* context,
+                                                                  std::uint64_t bits, void* cookie,
+                                                                  void** met,
+                                                                  Handle... handle) noexcept {
     const MatchKey key = {bits, kSourceMask | kTagMask};
-    if (context->unexpected.take_newest(key, message, counter_of(unexpected_)))
-      return TAGLINE_MATCHED;
-    return append_exact<TAGLINE_POSTED>(context, bits, receive, handle);
-  }
-
-  template <OffersIndex = Queue>
-  [[gnu::noinline, gnu::flatten]] tagline_status look_and_arrive(Context* context,
-                                                                 std::uint64_t bits, void* message,
-                                                                 void** receive) noexcept {
-    if (!context->posted.tells()) return look_among_and_arrive(context, bits, message, receive);
-    if (const auto found = context->posted.look(bits))
-      return take_found<TAGLINE_POSTED>(context, found, receive);
-    const MatchKey key = {bits, kSourceMask | kTagMask};
-    if (context->posted.take_newest(key, receive, counter_of(posted_))) return TAGLINE_MATCHED;
-    return append_exact<TAGLINE_UNEXPECTED>(context, bits, message, nullptr);
-  }
-
-  template <OffersIndex = Queue>
-  [[gnu::noinline, gnu::flatten]] tagline_status look_among_and_arrive(Context* context,
-                                                                       std::uint64_t bits,
-                                                                       void* message,
-                                                                       void** receive) noexcept {
-    if (!context->posted.tells_among()) return search_and_arrive(context, bits, message, receive);
-    if (const auto found = context->posted.look_among(bits))
-      return take_found<TAGLINE_POSTED>(context, found, receive);
-    const MatchKey key = {bits, kSourceMask | kTagMask};
-    if (context->posted.take_newest(key, receive, counter_of(posted_))) return TAGLINE_MATCHED;
-    return append_exact<TAGLINE_UNEXPECTED>(context, bits, message, nullptr);
+    if (search_and_take<other_side(own)>(context, key, met)) return TAGLINE_MATCHED;
+    return append<own>(context, key, cookie, handle...);
   }
 
   template <OffersIndex = Queue>
@@ -426,15 +419,6 @@ class QueueMatcher final : public tagline_matcher {
     return TAGLINE_MATCHED;
   }
 
-  [[gnu::noinline, gnu::flatten]] tagline_status search_and_post(Context* context,
-                                                                 std::uint64_t bits, void* receive,
-                                                                 void** message,
-                                                                 tagline_handle* handle) noexcept {
-    const MatchKey key = {bits, kSourceMask | kTagMask};
-    if (search_and_take<TAGLINE_UNEXPECTED>(context, key, message)) return TAGLINE_MATCHED;
-    return append<TAGLINE_POSTED>(context, key, receive, handle);
-  }
-
   [[gnu::noinline, gnu::flatten]] tagline_status search_and_post_wildcard(
       Context* context, std::uint64_t bits, void* receive, void** message,
       tagline_handle* handle) noexcept {
@@ -447,15 +431,6 @@ class QueueMatcher final : public tagline_matcher {
     if (!context->posted.has_room())
       return append_behind<TAGLINE_POSTED>(context, key, receive, handle);
     return push<TAGLINE_POSTED>(context, key, receive, handle);
-  }
-
-  [[gnu::noinline, gnu::flatten]] tagline_status search_and_arrive(Context* context,
-                                                                   std::uint64_t bits,
-                                                                   void* message,
-                                                                   void** receive) noexcept {
-    const MatchKey key = {bits, kSourceMask | kTagMask};
-    if (search_and_take<TAGLINE_POSTED>(context, key, receive)) return TAGLINE_MATCHED;
-    return append<TAGLINE_UNEXPECTED>(context, key, message, nullptr);
   }
 
   // Counts what a look tells.
@@ -503,7 +478,7 @@ class QueueMatcher final : public tagline_matcher {
   // The ways to append, from what nearly always does to what always does. bits: of an exact key.
   template <tagline_side which>
   tagline_status append_exact(Context* context, std::uint64_t bits, void* cookie,
-                              tagline_handle* handle) noexcept {
+                              tagline_handle* handle = nullptr) noexcept {
     if (!queue_of(*context, which).has_room()) [[unlikely]]
       return append_to_full<which>(context, bits, cookie, handle);
     return push<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
@@ -539,7 +514,7 @@ class QueueMatcher final : public tagline_matcher {
 
   template <tagline_side which>
   tagline_status append(Context* context, const MatchKey& key, void* cookie,
-                        tagline_handle* handle) noexcept {
+                        tagline_handle* handle = nullptr) noexcept {
     Queue& queue = queue_of(*context, which);
     if (!queue.has_room() && !make_room(queue, side_of(which))) [[unlikely]]
       return no_memory();
