@@ -46,19 +46,8 @@ class QueueMatcher final : public tagline_matcher {
       return with_context<&QueueMatcher::post_receive>(envelope, receive, message, handle);
     }
     const MatchKey key = exact_key(envelope);
-    if (!is_exact(envelope)) return post_wildcard(context, key.bits, receive, message, handle);
-    if constexpr (OffersIndex<Queue>) {
-      if (context->unexpected.is_indexed())
-        return look_or_append<TAGLINE_POSTED>(context, key.bits, receive, message, handle);
-    }
-    if (!context->unexpected.empty()) {
-      if constexpr (OffersAtHand<Queue>) {
-        return meet_or_append<TAGLINE_POSTED>(context, key.bits, receive, message, handle);
-      } else if (search_and_take<TAGLINE_UNEXPECTED>(context, key, message)) {
-        return TAGLINE_MATCHED;
-      }
-    }
-    return append_exact<TAGLINE_POSTED>(context, key.bits, receive, handle);
+    if (!is_exact(envelope)) return meet_any<kWaits>(context, key.bits, receive, message, handle);
+    return meet<TAGLINE_POSTED, kWaits>(context, key.bits, receive, message, handle);
   }
 
   [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
@@ -67,36 +56,30 @@ class QueueMatcher final : public tagline_matcher {
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::arrive>(envelope, message, receive);
     }
-    const MatchKey key = exact_key(envelope);
-    if constexpr (OffersIndex<Queue>) {
-      if (context->posted.is_indexed())
-        return look_or_append<TAGLINE_UNEXPECTED>(context, key.bits, message, receive);
-    }
-    if (!context->posted.empty()) {
-      if constexpr (OffersAtHand<Queue>) {
-        return meet_or_append<TAGLINE_UNEXPECTED>(context, key.bits, message, receive);
-      } else if (search_and_take<TAGLINE_POSTED>(context, key, receive)) {
-        return TAGLINE_MATCHED;
-      }
-    }
-    return append_exact<TAGLINE_UNEXPECTED>(context, key.bits, message);
+    return meet<TAGLINE_UNEXPECTED, kWaits>(context, exact_key(envelope).bits, message, receive);
   }
 
+  // Halves of these two, for hosts that store something only if it has to wait.
   [[gnu::flatten]] tagline_status claim(Envelope envelope, void** message,
                                         Envelope* found) noexcept override {
-    Context* context = contexts_.find(envelope.context_id);
-    if (context == nullptr || context->unexpected.empty()) return TAGLINE_NOT_FOUND;
-    const MatchKey key = receive_key(envelope);
-    if (found == nullptr) {
-      const bool taken = search_and_take<TAGLINE_UNEXPECTED>(context, key, message);
-      return taken ? TAGLINE_MATCHED : TAGLINE_NOT_FOUND;
+    Context* context = contexts_.last();
+    if (!is_context(context, envelope)) [[unlikely]] {
+      return with_known_context<&QueueMatcher::claim>(envelope, message, found);
     }
-    const auto hit = search(context->unexpected, key, unexpected_);
-    if (!hit) return TAGLINE_NOT_FOUND;
-    const QueueEntry entry = take(context->unexpected, hit, unexpected_);
-    *message = entry.cookie;
-    if (found != nullptr) *found = key_envelope(envelope.context_id, entry.key);
-    return TAGLINE_MATCHED;
+    if (found != nullptr) [[unlikely]]
+      return claim_and_tell(context, envelope, message, found);
+    const MatchKey key = exact_key(envelope);
+    if (!is_exact(envelope)) return meet_any<kLeaves>(context, key.bits, nullptr, message);
+    return meet<TAGLINE_POSTED, kLeaves>(context, key.bits, nullptr, message);
+  }
+
+  [[gnu::flatten]] tagline_status match_message(Envelope envelope,
+                                                void** receive) noexcept override {
+    Context* context = contexts_.last();
+    if (!is_context(context, envelope)) [[unlikely]] {
+      return with_known_context<&QueueMatcher::match_message>(envelope, receive);
+    }
+    return meet<TAGLINE_UNEXPECTED, kLeaves>(context, exact_key(envelope).bits, nullptr, receive);
   }
 
   [[gnu::flatten]] tagline_status append_receive(Envelope envelope, void* receive,
@@ -105,15 +88,9 @@ class QueueMatcher final : public tagline_matcher {
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::append_receive>(envelope, receive, handle);
     }
-    return append<TAGLINE_POSTED>(context, receive_key(envelope), receive, handle);
-  }
-
-  [[gnu::flatten]] tagline_status match_message(Envelope envelope,
-                                                void** receive) noexcept override {
-    Context* context = contexts_.find(envelope.context_id);
-    if (context == nullptr || context->posted.empty()) return TAGLINE_NOT_FOUND;
-    const bool taken = search_and_take<TAGLINE_POSTED>(context, exact_key(envelope), receive);
-    return taken ? TAGLINE_MATCHED : TAGLINE_NOT_FOUND;
+    const MatchKey key = exact_key(envelope);
+    if (!is_exact(envelope)) return append_any(context, key.bits, receive, handle);
+    return append_exact<TAGLINE_POSTED>(context, key.bits, receive, handle);
   }
 
   [[gnu::flatten]] tagline_status append_message(Envelope envelope,
@@ -122,13 +99,13 @@ class QueueMatcher final : public tagline_matcher {
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::append_message>(envelope, message);
     }
-    return append<TAGLINE_UNEXPECTED>(context, exact_key(envelope), message);
+    return append_exact<TAGLINE_UNEXPECTED>(context, exact_key(envelope).bits, message);
   }
 
   tagline_status probe(Envelope envelope, void** message, Envelope* found) noexcept override {
     Context* context = contexts_.find(envelope.context_id);
     if (context == nullptr) return TAGLINE_NOT_FOUND;
-    const auto hit = search(context->unexpected, receive_key(envelope), unexpected_);
+    const auto hit = find_in(context->unexpected, receive_key(envelope), unexpected_);
     if (!hit) return TAGLINE_NOT_FOUND;
     unexpected_.count_look();
     const QueueEntry entry = context->unexpected.at(hit);
@@ -210,7 +187,7 @@ class QueueMatcher final : public tagline_matcher {
     if (context == nullptr) return {};
     Queue& queue = queue_of(*context, side);
     const MatchKey key = side == TAGLINE_POSTED ? exact_key(envelope) : receive_key(envelope);
-    const auto hit = search(queue, key, side_of(side));
+    const auto hit = find_in(queue, key, side_of(side));
     return {context, hit, hit ? queue.at(hit).sequence : 0};
   }
 
@@ -335,80 +312,131 @@ class QueueMatcher final : public tagline_matcher {
     if (contexts_.find_or_make(envelope.context_id) == nullptr) return no_memory();
     return (this->*operation)(envelope, arguments...);
   }
+  // The same for operations that find nothing where there is no context.
+  template <auto operation, class... Arguments>
+  [[gnu::noinline, gnu::cold]] tagline_status with_known_context(Envelope envelope,
+                                                                 Arguments... arguments) noexcept {
+    if (contexts_.find(envelope.context_id) == nullptr) return TAGLINE_NOT_FOUND;
+    return (this->*operation)(envelope, arguments...);
+  }
 
-  // bits: source and tag as the envelope has them, here and below.
-  [[gnu::noinline]] tagline_status post_wildcard(Context* context, std::uint64_t bits,
-                                                 void* receive, void** message,
-                                                 tagline_handle* handle) noexcept {
+  // What a call brings waits if it meets nothing, or leaves again.
+  static constexpr bool kWaits = true;
+  static constexpr bool kLeaves = false;
+
+  // What every call with an exact key does. own: the side of what it brings; met: where to put
+  // the cookie of what it meets; handle: of receives. bits: source and tag as the envelope has
+  // them, here and below. In four ways, from little to much; each but the first saves registers
+  // for itself only, and is not there for queues that do not offer what it asks for.
+  template <tagline_side own, bool waits, class... Handle>
+  [[gnu::always_inline]] tagline_status meet(Context* context, std::uint64_t bits, void* cookie,
+                                             void** met, Handle... handle) noexcept {
+    Queue& other = queue_of(*context, other_side(own));
     if constexpr (OffersIndex<Queue>) {
-      if (context->unexpected.is_indexed())
-        return look_and_post_wildcard(context, bits, receive, message, handle);
+      if (other.is_indexed()) return look<own, waits>(context, bits, cookie, met, handle...);
     }
-    return search_and_post_wildcard(context, bits, receive, message, handle);
-  }
-
-  // What a call with an exact key does where there is something to meet: three ways, from
-  // little to much. own: the side whose queue takes what meets nothing; met: where to put the
-  // cookie of what it meets; handle: of receives. Templates, so that queues that do not offer
-  // what a way asks for do not have it.
-
-  // At hand.
-  template <tagline_side own, class... Handle>
-  [[gnu::noinline, gnu::flatten]] tagline_status meet_or_append(Context* context,
-                                                                std::uint64_t bits, void* cookie,
-                                                                void** met,
-                                                                Handle... handle) noexcept {
-    constexpr tagline_side other = other_side(own);
-    const MatchKey key = {bits, kSourceMask | kTagMask};
-    const Glance glance =
-        queue_of(*context, other).take_at_hand(key, met, counter_of(side_of(other)));
-    if (glance == Glance::taken) return TAGLINE_MATCHED;
-    if (glance == Glance::none) return append_exact<own>(context, bits, cookie, handle...);
-    return search_or_append<own>(context, bits, cookie, met, handle...);
-  }
-
-  // In an index, then at the newest entry. Whatever takes more is a jump away, so that this
-  // saves no registers. among: receives with wildcards as well.
-  template <tagline_side own, bool among = false, class... Handle>
-  [[gnu::noinline, gnu::flatten]] tagline_status look_or_append(Context* context,
-                                                                std::uint64_t bits, void* cookie,
-                                                                void** met,
-                                                                Handle... handle) noexcept {
-    constexpr tagline_side other = other_side(own);
-    Queue& queue = queue_of(*context, other);
-    if (!(among ? queue.tells_among() : queue.tells())) {
-      constexpr bool further = other == TAGLINE_POSTED && !among;
-      if constexpr (further)
-        return look_or_append<own, true>(context, bits, cookie, met, handle...);
-      return search_or_append<own>(context, bits, cookie, met, handle...);
+    if (other.empty()) return wait<own, waits>(context, bits, cookie, handle...);
+    if constexpr (OffersAtHand<Queue>) {
+      return glance<own, waits>(context, bits, cookie, met, handle...);
     }
-    const auto look = [&queue, bits] {
-      if constexpr (among) return queue.look_among(bits);
-      if constexpr (!among) return queue.look(bits);
-    };
-    if (const auto found = look()) return take_found<other>(context, found, met);
-    const MatchKey key = {bits, kSourceMask | kTagMask};
-    if (queue.take_newest(key, met, counter_of(side_of(other)))) return TAGLINE_MATCHED;
-    return append_exact<own>(context, bits, cookie, handle...);
-  }
-
-  template <tagline_side own, class... Handle>
-  [[gnu::noinline, gnu::flatten]] tagline_status search_or_append(Context* context,
-                                                                  std::uint64_t bits, void* cookie,
-                                                                  void** met,
-                                                                  Handle... handle) noexcept {
     const MatchKey key = {bits, kSourceMask | kTagMask};
     if (search_and_take<other_side(own)>(context, key, met)) return TAGLINE_MATCHED;
-    return append<own>(context, key, cookie, handle...);
+    return wait<own, waits>(context, bits, cookie, handle...);
   }
 
-  template <OffersIndex = Queue>
-  [[gnu::noinline, gnu::flatten]] tagline_status look_and_post_wildcard(
-      Context* context, std::uint64_t bits, void* receive, void** message,
-      tagline_handle* handle) noexcept {
+  // Where there is an index: a look into it, then at the newest entry. among: receives with
+  // wildcards as well.
+  template <tagline_side own, bool waits, bool among = false, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status look(Context* context, std::uint64_t bits,
+                                                      void* cookie, void** met,
+                                                      Handle... handle) noexcept {
+    constexpr tagline_side side = other_side(own);
+    Queue& other = queue_of(*context, side);
+    if (!(among ? other.tells_among() : other.tells())) {
+      constexpr bool further = side == TAGLINE_POSTED && !among;
+      if constexpr (further) return look<own, waits, true>(context, bits, cookie, met, handle...);
+      return search<own, waits>(context, bits, cookie, met, handle...);
+    }
+    const auto find = [&other, bits] {
+      if constexpr (among) return other.look_among(bits);
+      if constexpr (!among) return other.look(bits);
+    };
+    if (const auto found = find()) return take_found<side>(context, found, met);
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    if (other.take_newest(key, met, counter_of(side_of(side)))) return TAGLINE_MATCHED;
+    return wait<own, waits>(context, bits, cookie, handle...);
+  }
+
+  // Where there is none: what is at hand.
+  template <tagline_side own, bool waits, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status glance(Context* context, std::uint64_t bits,
+                                                        void* cookie, void** met,
+                                                        Handle... handle) noexcept {
+    constexpr tagline_side side = other_side(own);
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    const Glance seen = queue_of(*context, side).take_at_hand(key, met, counter_of(side_of(side)));
+    if (seen == Glance::taken) return TAGLINE_MATCHED;
+    if (seen == Glance::none) return wait<own, waits>(context, bits, cookie, handle...);
+    return search<own, waits>(context, bits, cookie, met, handle...);
+  }
+
+  template <tagline_side own, bool waits, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status search(Context* context, std::uint64_t bits,
+                                                        void* cookie, void** met,
+                                                        Handle... handle) noexcept {
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    if (search_and_take<other_side(own)>(context, key, met)) return TAGLINE_MATCHED;
+    if constexpr (waits) return append<own>(context, key, cookie, handle...);
+    return TAGLINE_NOT_FOUND;
+  }
+
+  template <tagline_side own, bool waits, class... Handle>
+  tagline_status wait(Context* context, std::uint64_t bits, void* cookie,
+                      Handle... handle) noexcept {
+    if constexpr (waits) return append_exact<own>(context, bits, cookie, handle...);
+    return TAGLINE_NOT_FOUND;
+  }
+
+  // The same for receives with wildcards.
+  template <bool waits, class... Handle>
+  [[gnu::noinline]] tagline_status meet_any(Context* context, std::uint64_t bits, void* receive,
+                                            void** message, Handle... handle) noexcept {
+    if constexpr (OffersIndex<Queue>) {
+      if (context->unexpected.is_indexed())
+        return look_for_any<waits>(context, bits, receive, message, handle...);
+    }
+    if (!context->unexpected.empty())
+      return search_any<waits>(context, bits, receive, message, handle...);
+    if constexpr (waits) return append_any(context, bits, receive, handle...);
+    return TAGLINE_NOT_FOUND;
+  }
+
+  template <bool waits, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status look_for_any(Context* context, std::uint64_t bits,
+                                                              void* receive, void** message,
+                                                              Handle... handle) noexcept {
     if (const auto listed = context->unexpected.look_listed(bits))
       return take_found<TAGLINE_UNEXPECTED>(context, listed, message);
-    return search_and_post_wildcard(context, bits, receive, message, handle);
+    return search_any<waits>(context, bits, receive, message, handle...);
+  }
+
+  template <bool waits, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status search_any(Context* context, std::uint64_t bits,
+                                                            void* receive, void** message,
+                                                            Handle... handle) noexcept {
+    const MatchKey key = wildcard_key(context, bits);
+    if (search_and_take<TAGLINE_UNEXPECTED>(context, key, message)) return TAGLINE_MATCHED;
+    if constexpr (waits) {
+      return context->posted.has_room()
+                 ? push<TAGLINE_POSTED>(context, key, receive, handle...)
+                 : append_behind<TAGLINE_POSTED>(context, key, receive, handle...);
+    }
+    return TAGLINE_NOT_FOUND;
+  }
+
+  static MatchKey wildcard_key(const Context* context, std::uint64_t bits) noexcept {
+    const MatchKey exact = {bits, kSourceMask | kTagMask};
+    return receive_key({context->id, key_source(exact), key_tag(exact)});
   }
 
   template <tagline_side which, class Found>
@@ -419,18 +447,14 @@ class QueueMatcher final : public tagline_matcher {
     return TAGLINE_MATCHED;
   }
 
-  [[gnu::noinline, gnu::flatten]] tagline_status search_and_post_wildcard(
-      Context* context, std::uint64_t bits, void* receive, void** message,
-      tagline_handle* handle) noexcept {
-    const MatchKey exact = {bits, kSourceMask | kTagMask};
-    const MatchKey key = receive_key({context->id, key_source(exact), key_tag(exact)});
-    if (!context->unexpected.empty() &&
-        search_and_take<TAGLINE_UNEXPECTED>(context, key, message)) {
-      return TAGLINE_MATCHED;
-    }
-    if (!context->posted.has_room())
-      return append_behind<TAGLINE_POSTED>(context, key, receive, handle);
-    return push<TAGLINE_POSTED>(context, key, receive, handle);
+  [[gnu::noinline]] tagline_status claim_and_tell(Context* context, Envelope envelope,
+                                                  void** message, Envelope* found) noexcept {
+    const auto hit = find_in(context->unexpected, receive_key(envelope), unexpected_);
+    if (!hit) return TAGLINE_NOT_FOUND;
+    const QueueEntry entry = take(context->unexpected, hit, unexpected_);
+    *message = entry.cookie;
+    *found = key_envelope(envelope.context_id, entry.key);
+    return TAGLINE_MATCHED;
   }
 
   // Counts what a look tells.
@@ -460,7 +484,7 @@ class QueueMatcher final : public tagline_matcher {
   }
 
   // What is found counts as a match, which take() makes it.
-  auto search(Queue& queue, const MatchKey& key, Side& side) noexcept {
+  auto find_in(Queue& queue, const MatchKey& key, Side& side) noexcept {
     if (queue.empty()) return typename Queue::Hit{};
     std::uint64_t depth = 0;
     const auto hit = queue.find(key, depth);
@@ -500,6 +524,17 @@ class QueueMatcher final : public tagline_matcher {
   [[gnu::noinline, gnu::flatten]] tagline_status append_exact_behind(
       Context* context, std::uint64_t bits, void* cookie, tagline_handle* handle) noexcept {
     return append_behind<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
+  }
+
+  // Of a receive with wildcards.
+  tagline_status append_any(Context* context, std::uint64_t bits, void* receive,
+                            tagline_handle* handle) noexcept {
+    if (!context->posted.has_room()) return append_any_behind(context, bits, receive, handle);
+    return push<TAGLINE_POSTED>(context, wildcard_key(context, bits), receive, handle);
+  }
+  [[gnu::noinline, gnu::flatten]] tagline_status append_any_behind(
+      Context* context, std::uint64_t bits, void* receive, tagline_handle* handle) noexcept {
+    return append_behind<TAGLINE_POSTED>(context, wildcard_key(context, bits), receive, handle);
   }
 
   template <tagline_side which>
