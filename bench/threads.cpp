@@ -9,9 +9,10 @@
 //   MATCHER,THREADS,LENGTH,UMQ_LENGTH,WILDCARD_PERCENT,KEYS,FIRST
 // MATCHER as tagline.h names it, or apart:STRUCTURE: a matcher for each thread, which is what
 // the machine gives to threads that share nothing. Wildcards are ANY_SOURCE; with a t behind
-// WILDCARD_PERCENT they are ANY_SOURCE and ANY_TAG in turns. Points come from the command line, so
-// that what is compared runs in turns, in one process: --turns of --ms each for every point, behind
-// a warm-up of 4 ms, the best turn counts.
+// WILDCARD_PERCENT they are ANY_SOURCE and ANY_TAG in turns; with an l one more receive waits
+// from the start, from any source with a tag that never comes. Points come from the command line,
+// so that what is compared runs in turns, in one process: --turns of --ms each for every point,
+// behind a warm-up of 4 ms, the best turn counts.
 #include <sched.h>
 
 #include <CLI/CLI.hpp>
@@ -40,8 +41,9 @@ struct Point {
   int length = 0;      // posted receives that wait
   int umq_length = 0;  // messages that wait
   int wildcard_percent = 0;
-  bool any_tag = false;  // every other wildcard
-  int keys = 1;          // of each thread; 0: all threads share one
+  bool any_tag = false;   // every other wildcard
+  bool listener = false;  // a receive with a wildcard that nobody matches
+  int keys = 1;           // of each thread; 0: all threads share one
   bool arrive_first = false;
 };
 
@@ -81,6 +83,7 @@ Point parse(const std::string& text) {
                           &point.keys};
   for (std::size_t i = 0; i < std::size(numbers); ++i) *numbers[i] = std::stoi(fields[i + 1]);
   point.any_tag = fields[4].ends_with('t');
+  point.listener = fields[4].ends_with('l');
   point.arrive_first = fields[6] == "arrive";
   return point;
 }
@@ -108,6 +111,9 @@ void fill(tagline_matcher* matcher, const Point& point) {
   }
   for (int i = 0; i < point.umq_length; ++i) {
     tagline_arrive(matcher, {0, kSource, 2 * kAhead + i}, nullptr, &out);
+  }
+  if (point.listener) {
+    tagline_post_receive(matcher, {0, TAGLINE_ANY_SOURCE, 3 * kAhead}, nullptr, &out, nullptr);
   }
 }
 
@@ -190,7 +196,7 @@ double measure(const Point& point, double ms) {
     tagline_statistics all;
     tagline_get_statistics(matcher, &all);
     seen += all.posted.matches + all.unexpected.matches;
-    if (all.posted.length != static_cast<std::uint64_t>(point.length) ||
+    if (all.posted.length != static_cast<std::uint64_t>(point.length + point.listener) ||
         all.unexpected.length != static_cast<std::uint64_t>(point.umq_length)) {
       fail("lost or invented an entry: " + point.text);
     }

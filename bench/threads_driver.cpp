@@ -26,6 +26,7 @@ struct Point {
   int wildcard_percent = 0;
   int keys = 1;  // of each thread; 0: one for all
   bool arrive_first = false;
+  std::string wildcards = {};  // t: of two kinds in turns; l: one that waits, see threads.cpp
   auto operator<=>(const Point&) const = default;
 
   std::string matcher() const {
@@ -34,10 +35,10 @@ struct Point {
   }
   std::string text() const {
     std::string text = matcher();
-    for (const int number : {threads, length, umq_length, wildcard_percent, keys}) {
+    for (const int number : {threads, length, umq_length, wildcard_percent}) {
       text += "," + std::to_string(number);
     }
-    return text + (arrive_first ? ",arrive" : ",post");
+    return text + wildcards + "," + std::to_string(keys) + (arrive_first ? ",arrive" : ",post");
   }
   Point with(const std::string& its_threading, const std::string& its_lock,
              const std::string& its_structure) const {
@@ -82,6 +83,10 @@ std::vector<Point> make_points(bool quick, const std::vector<int>& lengths) {
       lists(2, length, length, wildcards, false);
       adaptive({"", "", "", 2, length, length, wildcards});
     }
+    for (const int wildcards : {1, 10, 100}) {
+      adaptive({"", "", "", 2, length, length, wildcards, 1, false, "t"});
+    }
+    adaptive({"", "", "", 2, length, length, 0, 1, false, "l"});
     // Figures 6.4, 6.5 and beyond, where there are cores for them or not.
     if (quick) continue;
     for (const int threads : {4, 8, 16}) {
@@ -147,6 +152,9 @@ std::vector<Record> make_records(const Rates& rates, const Record& common) {
     record["length"] = point.length;
     record["umq_length"] = point.umq_length;
     record["wildcard_percent"] = point.wildcard_percent;
+    record["wildcards"] = point.wildcards == "t"   ? "any_source and any_tag in turns"
+                          : point.wildcards == "l" ? "any_source, and one that waits"
+                                                   : "any_source";
     record["keys_per_thread"] = point.keys;
     record["first"] = point.arrive_first ? "arrival" : "receive";
     record["cores"] = std::thread::hardware_concurrency();
@@ -221,13 +229,16 @@ void print_tables(const Rates& rates, const std::vector<int>& lengths) {
   Table table("What a user gets: adaptive queues, 2 threads");
   table.header({"length", "wildcards %", "sharded M/s", "/ list, mcs", "/ adaptive, spin",
                 "tail / adaptive, spin"});
-  for (const int wildcards : {0, 1, 100}) {
+  const std::map<std::string, std::string> kinds = {
+      {"", ""}, {"t", ", two kinds"}, {"l", ", one waits"}};
+  for (const auto& [wildcards, kind] :
+       {std::pair{0, ""}, {1, ""}, {100, ""}, {1, "t"}, {10, "t"}, {100, "t"}, {0, "l"}}) {
     for (const int length : lengths) {
-      const Point at{"sharded", "", "adaptive", 2, length, length, wildcards};
+      const Point at{"sharded", "", "adaptive", 2, length, length, wildcards, 1, false, kind};
       if (!rates.contains(at)) continue;
       const Point spin = at.with("locked", "spin", "adaptive");
-      table.row({std::to_string(length), std::to_string(wildcards), rate_cell(rates, at),
-                 cell(ratio(rates, at, at.with("locked", "mcs", "linear"))),
+      table.row({std::to_string(length), std::to_string(wildcards) + kinds.at(kind),
+                 rate_cell(rates, at), cell(ratio(rates, at, at.with("locked", "mcs", "linear"))),
                  cell(ratio(rates, at, spin)),
                  cell(ratio(rates, at.with("tail", "spin", "adaptive"), spin))});
     }
@@ -267,7 +278,7 @@ Plot make_plot(const Rates& rates) {
       for (const auto& [point, samples] : rates) {
         if (point.matcher() != matcher || point.threads != threads || point.length == 0 ||
             point.umq_length != (umq ? point.length : 0) || point.wildcard_percent != 0 ||
-            point.keys != 1 || point.arrive_first) {
+            point.keys != 1 || point.arrive_first || !point.wildcards.empty()) {
           continue;
         }
         const Spread all = spread_of(samples);

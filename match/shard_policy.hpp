@@ -100,7 +100,7 @@ class ShardPolicy {
   static constexpr std::uint16_t kHandover = 1;
   static constexpr std::uint16_t kWait = 4;             // a handover that was waited for
   static constexpr std::uint32_t kRareWildcards = 512;  // one in so many is worth many shards
-  static constexpr std::uint32_t kPatience = 128;
+  static constexpr std::uint32_t kPatience = 1024;
   static constexpr std::uint32_t kMostPatience = 1u << 20;
   static constexpr std::chrono::microseconds kTooSoon{2};  // between two handovers
   static constexpr unsigned kSearches = 256;               // of all shards, looked at together

@@ -400,8 +400,7 @@ class Shards : GateWord {
   [[gnu::noinline, gnu::cold]] void reconsider() noexcept {
     const ShardPolicy::Review review = policy_.review();
     if (!review.is_shut_mostly) return;
-    const bool is_split = choice() == 0 && review.split != Split::not_at_all &&
-                          redistribute(mask() + 1, choice_of(review.split));
+    const bool is_split = choice() == 0 && spread(mask() + 1, review.split);
     if (!is_split && !fixed_) {
       policy_.lose_patience();
       redistribute(1, 0);
@@ -423,12 +422,16 @@ class Shards : GateWord {
     } else {
       const std::size_t wanted = ShardPolicy::more_than(count, length());
       // Calls that wait for each other all the same, or wildcards: not soon again.
-      if (wanted > kMostShards || split == Split::not_at_all ||
-          !redistribute(wanted, choice_of(split))) {
-        policy_.lose_patience();
-      }
+      if (wanted > kMostShards || !spread(wanted, split)) policy_.lose_patience();
     }
     reopen();
+  }
+
+  // By key only if no receive waits that would have no shard then.
+  bool spread(std::size_t count, Split split) noexcept {
+    if (split == Split::not_at_all) return false;
+    if (split != Split::by_key) return redistribute(count, choice_of(split));
+    return redistribute(count, 0) || redistribute(count, kByTag) || redistribute(count, kBySource);
   }
 
   // Of all queues.

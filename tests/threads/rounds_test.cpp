@@ -243,6 +243,7 @@ TEST_P(Rounds, CanHaveBeenMadeOneByOne) {
 
   const auto run = [&](std::size_t thread) {
     std::mt19937 random(static_cast<std::uint32_t>(thread) + 1);
+    std::mt19937 common(0);  // tells all threads the same
     while (true) {
       if (thread == 0) {
         tagline_drop_context(matcher.get(), 0, nullptr, nullptr);
@@ -250,10 +251,11 @@ TEST_P(Rounds, CanHaveBeenMadeOneByOne) {
         prepare(matcher.get(), before, random);
       }
       plan(round[thread], 1 + thread * 100, random);
-      const bool storms = shape.queue.starts_with("sharded") && random() % 8 == 0;
+      const bool together = common() % 16 == 0;
+      const bool storms = shape.queue.starts_with("sharded") && (together || random() % 8 == 0);
       if (storms) {
         round[thread].clear();
-        storm(matcher.get(), thread, 300, random);
+        storm(matcher.get(), thread, together ? 1500 : 300, random);
       }
       barrier.wait();
       if (storms) {

@@ -40,14 +40,14 @@ int calls_until_crowded(ShardPolicy& policy, int most, int every = 0,
 
 TEST(ShardPolicy, FindsAShardCrowdedThatThreadsTakeTurnsAt) {
   ShardPolicy policy;
-  EXPECT_EQ(calls_until_crowded(policy, 1000), 128);
+  EXPECT_EQ(calls_until_crowded(policy, 100000), 1024);
   EXPECT_EQ(policy.split(), Split::by_key);
   Shard<NoCore> alone;
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 10000; ++i) {
     EXPECT_FALSE(policy.is_crowded(alone, {0, 1, i}, true)) << "always the same thread";
   }
   Shard<NoCore> same;
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 10000; ++i) {
     same.thread = 0;
     EXPECT_FALSE(policy.is_crowded(same, {0, 1, 1}, true)) << "nothing to split";
   }
@@ -56,27 +56,27 @@ TEST(ShardPolicy, FindsAShardCrowdedThatThreadsTakeTurnsAt) {
 TEST(ShardPolicy, IsNotSoonAgainOfAMindThatWasWrong) {
   ShardPolicy policy;
   policy.lose_patience();
-  EXPECT_EQ(calls_until_crowded(policy, 100000), 64 * 128);
+  EXPECT_EQ(calls_until_crowded(policy, 1000000), 64 * 1024);
 }
 
 TEST(ShardPolicy, SplitsByWhatWildcardsName) {
   ShardPolicy policy;
-  ASSERT_NE(calls_until_crowded(policy, 1000, 100, {kForTag}), 0);
+  ASSERT_NE(calls_until_crowded(policy, 10000, 100, {kForTag}), 0);
   EXPECT_EQ(policy.split(), Split::by_tag);
-  ASSERT_NE(calls_until_crowded(policy, 1000, 2, {kForSource}), 0);
+  ASSERT_NE(calls_until_crowded(policy, 10000, 2, {kForSource}), 0);
   EXPECT_EQ(policy.split(), Split::by_source);
-  ASSERT_NE(calls_until_crowded(policy, 1000, 10, {kForTag, kForSource}), 0);
+  ASSERT_NE(calls_until_crowded(policy, 10000, 10, {kForTag, kForSource}), 0);
   EXPECT_EQ(policy.split(), Split::not_at_all);
-  ASSERT_NE(calls_until_crowded(policy, 1000, 10, {kForAll}), 0);
+  ASSERT_NE(calls_until_crowded(policy, 10000, 10, {kForAll}), 0);
   EXPECT_EQ(policy.split(), Split::not_at_all);
-  ASSERT_NE(calls_until_crowded(policy, 1000), 0);
+  ASSERT_NE(calls_until_crowded(policy, 10000), 0);
   EXPECT_EQ(policy.split(), Split::by_key) << "of those since";
 }
 
 TEST(ShardPolicy, SplitsByKeyWhereWildcardsAreRare) {
   ShardPolicy policy;
   policy.lose_patience();
-  ASSERT_NE(calls_until_crowded(policy, 100000, 1000, {kForTag, kForAll}), 0);
+  ASSERT_NE(calls_until_crowded(policy, 1000000, 1000, {kForTag, kForAll}), 0);
   EXPECT_EQ(policy.split(), Split::by_key);
 }
 
