@@ -42,15 +42,18 @@ namespace tagline {
 //
 // One shard is a matcher with a lock, wildcards and all: how every matcher starts. It
 // becomes many when threads with keys of their own take turns at it all the time, more when
-// they still do, and one again when wildcards keep the gate shut. Until then a matcher
+// they still do, and one again when the gate stays shut, or is shut so often that calls which
+// look into all shards cost the other threads much of their time. Until then a matcher
 // costs what a single lock costs, in time and in memory, and less as long as only one
 // thread calls. Of many shards each is as free of charge for a thread that calls there
 // alone, until another one does or closes.
 //
-// If nearly all wildcards that shut the gate leave the source open and name a tag, as most
-// programs' do, shards are chosen by context and tag alone from then on: such a receive and
-// all that it may match are in one shard, and it shuts nothing. Likewise for a source with
-// any tag. When threads take turns at those shards, both parts choose again.
+// If nearly all wildcards leave the source open and name a tag, as most programs' do, shards
+// are chosen by context and tag alone: such a receive and all that it may match are in one
+// shard, and it shuts nothing. Likewise for a source with any tag. So it is from the start
+// where such receives come, or wait, while there is one shard, and later when they have shut
+// the gate of many for too long. When threads take turns at those shards, and without
+// wildcards, both parts choose again.
 template <class Queue>
 class Shards : GateWord {
  public:
