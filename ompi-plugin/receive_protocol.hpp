@@ -19,6 +19,10 @@ void deliver(ReceiveRequest& request, const Arrival& arrival);
 inline void copy(unsigned char* to, const unsigned char* from, std::size_t bytes) {
   if (bytes > 16) {
     std::memcpy(to, from, bytes);
+  } else if (bytes == 16) {
+    // By one store: who sends it on reads all of it at once, and from two stores could not
+    // before both have reached the cache, behind others that wait for the peer's lines.
+    std::memcpy(to, from, 16);
   } else if (bytes >= 8) {
     std::uint64_t first;
     std::uint64_t last;
