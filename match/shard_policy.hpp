@@ -87,7 +87,7 @@ class ShardPolicy {
   std::size_t worth_moving() const noexcept {
     return std::max(kMostMoved, static_cast<std::size_t>(lost_in_vain_ / kMove));
   }
-  // Entries are moved, or cannot be.
+  // Entries have been moved, or could not be.
   void begin(Clock::time_point now = Clock::now()) noexcept {
     searches_ = calls_ = 0;
     open_parts_ = {};

@@ -402,12 +402,13 @@ class Shards : GateWord {
   // leave the same part of the key open, and shards can be chosen by the other one.
   [[gnu::noinline, gnu::cold]] void reconsider() noexcept {
     const ShardPolicy::Review review = policy_.review();
-    if (!review.is_shut_mostly) return;
+    if (!review.is_shut_mostly || length() > policy_.worth_moving()) return;
     const bool is_split = choice() == 0 && spread(mask() + 1, review.split);
     if (!is_split && !fixed_) {
       policy_.lose_patience();
       redistribute(1, 0);
     }
+    policy_.begin();  // what has been lost is spent, even in vain
   }
 
   // Calls wait for each other: more shards, if there are no more yet.
@@ -459,7 +460,6 @@ class Shards : GateWord {
   // or be of no use.
   bool redistribute(std::size_t count, std::uint64_t by) noexcept try {
     if (length() > policy_.worth_moving()) return false;
-    policy_.begin();
     const std::vector<Item> all = items();
     const std::uint64_t changes = (gate_.load(std::memory_order_relaxed) & ~kShut) / kChange + 1;
     const std::uint64_t gate = kShut | changes * kChange | by | (count - 1);
@@ -496,6 +496,7 @@ class Shards : GateWord {
     wild_ = std::move(wild);
     for (std::size_t i = 0; i < count; ++i) install(shards()[i], std::move(cores[i]));
     gate_.store(gate, std::memory_order_relaxed);
+    policy_.begin();
     return true;
   } catch (const std::bad_alloc&) {
     return false;

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <initializer_list>
 
 namespace tagline {
 namespace {
@@ -40,7 +41,10 @@ int calls_until_crowded(ShardPolicy& policy, int most, int every = 0,
 
 TEST(ShardPolicy, FindsAShardCrowdedThatThreadsTakeTurnsAt) {
   ShardPolicy policy;
-  EXPECT_EQ(calls_until_crowded(policy, 100000), 1024);
+  // Or 2048 and so on, if the system takes the processor away for long.
+  const int calls = calls_until_crowded(policy, 100000);
+  EXPECT_GT(calls, 0);
+  EXPECT_EQ(calls % 1024, 0);
   EXPECT_EQ(policy.split(), Split::by_key);
   Shard<NoCore> alone;
   for (int i = 0; i < 10000; ++i) {
@@ -128,7 +132,8 @@ TEST(ShardPolicy, MovesMoreEntriesTheMoreTheyHaveCost) {
     EXPECT_TRUE(policy.review().is_shut_mostly);
   }
   // 320 ms at 200 ns each, and what the test itself takes.
-  EXPECT_NEAR(static_cast<double>(policy.worth_moving()), 1.6e6, 0.1e6);
+  EXPECT_GE(policy.worth_moving(), 1600000u);
+  EXPECT_LT(policy.worth_moving(), 2400000u);
   policy.begin();
   EXPECT_EQ(policy.worth_moving(), 65536u);
 }
