@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "match/contexts.hpp"
+#include "match/envelope.hpp"
+#include "match/operations.hpp"
+#include "match/side_counts.hpp"
+#include "match/tagline.h"
+#include "queues/resources.hpp"
+
+namespace tagline {
+
+// The ways of a message and of a receive through a context's two queues, from the shortest to
+// those that always do: what QueueMatcher's operations are made of. A base of the matcher, so
+// that each is a jump away and `this` is the same.
+template <class Queue>
+class MatcherWays : public tagline_matcher {
+ protected:
+  using Context = MatchContext<Queue>;
+  using Side = SideCounts;
+
+  MatcherWays(typename Queue::Parameters parameters, const simd::Kernels& kernels,
+              std::size_t pool_bytes, std::uint64_t first_handle, MemoryLimit* shared_limit)
+      : contexts_(parameters, kernels, pool_bytes, shared_limit),
+        posted_(first_handle == 0 ? 1 : first_handle) {}
+
+  Side& side_of(tagline_side side) noexcept {
+    return side == TAGLINE_POSTED ? posted_ : unexpected_;
+  }
+  static constexpr tagline_side other_side(tagline_side side) noexcept {
+    return side == TAGLINE_POSTED ? TAGLINE_UNEXPECTED : TAGLINE_POSTED;
+  }
+  static Queue& queue_of(Context& context, tagline_side side) noexcept {
+    return side == TAGLINE_POSTED ? context.posted : context.unexpected;
+  }
+
+  static bool is_context(const Context* context, const Envelope& envelope) noexcept {
+    return context != nullptr && context->id == envelope.context_id;
+  }
+
+  // What a call brings waits if it meets nothing, or leaves again.
+  static constexpr bool kWaits = true;
+  static constexpr bool kLeaves = false;
+
+  // What every call with an exact key does. own: the side of what it brings; met: where to put
+  // the cookie of what it meets; handle: of receives. bits: source and tag as the envelope has
+  // them, here and below. In four ways, from little to much; each but the first saves registers
+  // for itself only, and is not there for queues that do not offer what it asks for.
+  template <tagline_side own, bool waits, class... Handle>
+  [[gnu::always_inline]] tagline_status meet(Context* context, std::uint64_t bits, void* cookie,
+                                             void** met, Handle... handle) noexcept {
+    Queue& other = queue_of(*context, other_side(own));
+    if constexpr (OffersIndex<Queue>) {
+      if (other.is_indexed()) return look<own, waits>(context, bits, cookie, met, handle...);
+    }
+    if (other.empty()) return wait<own, waits>(context, bits, cookie, handle...);
+    if constexpr (OffersAtHand<Queue>) {
+      return glance<own, waits>(context, bits, cookie, met, handle...);
+    }
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    if (search_and_take<other_side(own)>(context, key, met)) return TAGLINE_MATCHED;
+    return wait<own, waits>(context, bits, cookie, handle...);
+  }
+
+  // Where there is an index: a look into it, then at the newest entry. among: receives with
+  // wildcards as well.
+  template <tagline_side own, bool waits, bool among = false, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status look(Context* context, std::uint64_t bits,
+                                                      void* cookie, void** met,
+                                                      Handle... handle) noexcept {
+    constexpr tagline_side side = other_side(own);
+    Queue& other = queue_of(*context, side);
+    if (!(among ? other.tells_among() : other.tells())) {
+      constexpr bool further = side == TAGLINE_POSTED && !among;
+      if constexpr (further) return look<own, waits, true>(context, bits, cookie, met, handle...);
+      return search<own, waits>(context, bits, cookie, met, handle...);
+    }
+    const auto find = [&other, bits] {
+      if constexpr (among) return other.look_among(bits);
+      if constexpr (!among) return other.look(bits);
+    };
+    if (const auto found = find()) return take_found<side>(context, found, met);
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    if (other.take_newest(key, met, counter_of(side_of(side)))) return TAGLINE_MATCHED;
+    return wait<own, waits>(context, bits, cookie, handle...);
+  }
+
+  // Where there is none: what is at hand.
+  template <tagline_side own, bool waits, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status glance(Context* context, std::uint64_t bits,
+                                                        void* cookie, void** met,
+                                                        Handle... handle) noexcept {
+    constexpr tagline_side side = other_side(own);
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    const Glance seen = queue_of(*context, side).take_at_hand(key, met, counter_of(side_of(side)));
+    if (seen == Glance::taken) return TAGLINE_MATCHED;
+    if (seen == Glance::none) return wait<own, waits>(context, bits, cookie, handle...);
+    return search<own, waits>(context, bits, cookie, met, handle...);
+  }
+
+  template <tagline_side own, bool waits, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status search(Context* context, std::uint64_t bits,
+                                                        void* cookie, void** met,
+                                                        Handle... handle) noexcept {
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    if (search_and_take<other_side(own)>(context, key, met)) return TAGLINE_MATCHED;
+    if constexpr (waits) return append<own>(context, key, cookie, handle...);
+    return TAGLINE_NOT_FOUND;
+  }
+
+  template <tagline_side own, bool waits, class... Handle>
+  tagline_status wait(Context* context, std::uint64_t bits, void* cookie,
+                      Handle... handle) noexcept {
+    if constexpr (waits) return append_exact<own>(context, bits, cookie, handle...);
+    return TAGLINE_NOT_FOUND;
+  }
+
+  // The same for receives with wildcards.
+  template <bool waits, class... Handle>
+  [[gnu::noinline]] tagline_status meet_any(Context* context, std::uint64_t bits, void* receive,
+                                            void** message, Handle... handle) noexcept {
+    if constexpr (OffersIndex<Queue>) {
+      if (context->unexpected.is_indexed())
+        return look_for_any<waits>(context, bits, receive, message, handle...);
+    }
+    if (!context->unexpected.empty())
+      return search_any<waits>(context, bits, receive, message, handle...);
+    if constexpr (waits) return append_any(context, bits, receive, handle...);
+    return TAGLINE_NOT_FOUND;
+  }
+
+  template <bool waits, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status look_for_any(Context* context, std::uint64_t bits,
+                                                              void* receive, void** message,
+                                                              Handle... handle) noexcept {
+    if (const auto listed = context->unexpected.look_listed(bits))
+      return take_found<TAGLINE_UNEXPECTED>(context, listed, message);
+    return search_any<waits>(context, bits, receive, message, handle...);
+  }
+
+  template <bool waits, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status search_any(Context* context, std::uint64_t bits,
+                                                            void* receive, void** message,
+                                                            Handle... handle) noexcept {
+    const MatchKey key = wildcard_key(context, bits);
+    if (search_and_take<TAGLINE_UNEXPECTED>(context, key, message)) return TAGLINE_MATCHED;
+    if constexpr (waits) {
+      return context->posted.has_room()
+                 ? push<TAGLINE_POSTED>(context, key, receive, handle...)
+                 : append_behind<TAGLINE_POSTED>(context, key, receive, handle...);
+    }
+    return TAGLINE_NOT_FOUND;
+  }
+
+  static MatchKey wildcard_key(const Context* context, std::uint64_t bits) noexcept {
+    const MatchKey exact = {bits, kSourceMask | kTagMask};
+    return receive_key({context->id, key_source(exact), key_tag(exact)});
+  }
+
+  template <tagline_side which, class Found>
+  [[gnu::noinline, gnu::flatten]] tagline_status take_found(Context* context, Found found,
+                                                            void** cookie) noexcept {
+    counter_of(side_of(which))(1, true);
+    queue_of(*context, which).take_found(found, cookie);
+    return TAGLINE_MATCHED;
+  }
+
+  [[gnu::noinline]] tagline_status claim_and_tell(Context* context, Envelope envelope,
+                                                  void** message, Envelope* found) noexcept {
+    const auto hit = find_in(context->unexpected, receive_key(envelope), unexpected_);
+    if (!hit) return TAGLINE_NOT_FOUND;
+    const QueueEntry entry = take(context->unexpected, hit, unexpected_);
+    *message = entry.cookie;
+    *found = key_envelope(envelope.context_id, entry.key);
+    return TAGLINE_MATCHED;
+  }
+
+  // Counts what a look tells.
+  static auto counter_of(Side& side) noexcept {
+    return [&side](std::uint64_t depth, bool taken) {
+      side.left += taken;
+      side.count_search(depth, taken);
+    };
+  }
+
+  template <tagline_side which>
+  bool search_and_take(Context* context, const MatchKey& key, void** cookie) noexcept {
+    return take_from(queue_of(*context, which), key, cookie, [&](std::uint64_t depth, bool taken) {
+      Side& side = side_of(which);
+      side.left += taken;
+      count_search(side, depth, taken);
+    });
+  }
+
+  // A deep search may have made an index, and so taken memory as an append does.
+  void count_search(Side& side, std::uint64_t depth, bool matched) noexcept {
+    side.count_search(depth, matched);
+    if constexpr (OffersIndex<Queue>) {
+      if (depth > kDeep && side.pause_at == 0) [[unlikely]]
+        plan_pause(side);
+    }
+  }
+
+  // What is found counts as a match, which take() makes it.
+  auto find_in(Queue& queue, const MatchKey& key, Side& side) noexcept {
+    if (queue.empty()) return typename Queue::Hit{};
+    std::uint64_t depth = 0;
+    const auto hit = queue.find(key, depth);
+    count_search(side, depth, static_cast<bool>(hit));
+    return hit;
+  }
+
+  static QueueEntry take(Queue& queue, typename Queue::Hit hit, Side& side) noexcept {
+    const QueueEntry entry = queue.at(hit);
+    queue.erase(hit);
+    ++side.left;
+    return entry;
+  }
+
+  // The ways to append, from what nearly always does to what always does. bits: of an exact key.
+  template <tagline_side which>
+  tagline_status append_exact(Context* context, std::uint64_t bits, void* cookie,
+                              tagline_handle* handle = nullptr) noexcept {
+    if (!queue_of(*context, which).has_room()) [[unlikely]]
+      return append_to_full<which>(context, bits, cookie, handle);
+    return push<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
+  }
+
+  // Where there is no room, nearly always an index makes some at hand. Whatever takes more is
+  // a jump away, so that this saves no registers.
+  template <tagline_side which>
+  [[gnu::noinline, gnu::flatten]] tagline_status append_to_full(Context* context,
+                                                                std::uint64_t bits, void* cookie,
+                                                                tagline_handle* handle) noexcept {
+    if constexpr (OffersIndex<Queue>) {
+      if (queue_of(*context, which).make_room_at_hand())
+        return push<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
+    }
+    return append_exact_behind<which>(context, bits, cookie, handle);
+  }
+  template <tagline_side which>
+  [[gnu::noinline, gnu::flatten]] tagline_status append_exact_behind(
+      Context* context, std::uint64_t bits, void* cookie, tagline_handle* handle) noexcept {
+    return append_behind<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
+  }
+
+  // Of a receive with wildcards.
+  tagline_status append_any(Context* context, std::uint64_t bits, void* receive,
+                            tagline_handle* handle) noexcept {
+    if (!context->posted.has_room()) return append_any_behind(context, bits, receive, handle);
+    return push<TAGLINE_POSTED>(context, wildcard_key(context, bits), receive, handle);
+  }
+  [[gnu::noinline, gnu::flatten]] tagline_status append_any_behind(
+      Context* context, std::uint64_t bits, void* receive, tagline_handle* handle) noexcept {
+    return append_behind<TAGLINE_POSTED>(context, wildcard_key(context, bits), receive, handle);
+  }
+
+  template <tagline_side which>
+  tagline_status append_behind(Context* context, const MatchKey& key, void* cookie,
+                               tagline_handle* handle) noexcept {
+    if constexpr (OffersIndex<Queue>) {
+      if (queue_of(*context, which).make_room_at_once())
+        return push<which>(context, key, cookie, handle);
+    }
+    return append<which>(context, key, cookie, handle);
+  }
+
+  template <tagline_side which>
+  tagline_status append(Context* context, const MatchKey& key, void* cookie,
+                        tagline_handle* handle = nullptr) noexcept {
+    Queue& queue = queue_of(*context, which);
+    if (!queue.has_room() && !make_room(queue, side_of(which))) [[unlikely]]
+      return no_memory();
+    return push<which>(context, key, cookie, handle);
+  }
+
+  // Wants room.
+  template <tagline_side which>
+  tagline_status push(Context* context, const MatchKey& key, void* cookie,
+                      tagline_handle* handle) noexcept {
+    Side& side = side_of(which);
+    queue_of(*context, which).append({key, cookie, side.next_sequence});
+    if (handle != nullptr) *handle = side.next_sequence;
+    if (++side.next_sequence == side.pause_at) [[unlikely]]
+      return pause(which);
+    if (side.length() > side.high_water) [[unlikely]] {
+      side.high_water = side.length();
+    }
+    return TAGLINE_QUEUED;
+  }
+
+  [[gnu::noinline]] bool make_room(Queue& queue, Side& side) noexcept {
+    if (!queue.make_room()) return false;
+    if (side.pause_at == 0) plan_pause(side);
+    return true;
+  }
+
+  // Much memory is looked after now and then, see Contexts. Behind an append that is done
+  // but for the high water mark.
+  [[gnu::noinline, gnu::cold]] tagline_status pause(tagline_side which) noexcept {
+    Side& side = side_of(which);
+    if (side.next_sequence == 0) side.skip_zero();
+    side.high_water = std::max(side.high_water, side.length());
+    contexts_.save_memory(posted_.length() + unexpected_.length());
+    plan_pause(side);
+    return TAGLINE_QUEUED;
+  }
+
+  void plan_pause(Side& side) noexcept {
+    const std::uint64_t then = side.next_sequence + kPauseAfter;
+    side.pause_at = contexts_.holds_much() && then > side.next_sequence ? then : 0;
+  }
+
+  Contexts<Queue> contexts_;
+  Side posted_;
+  Side unexpected_{1};
+
+ private:
+  static constexpr std::uint64_t kPauseAfter = 64;  // appends
+  static constexpr std::uint64_t kDeep = 16;        // entries
+};
+
+}  // namespace tagline
