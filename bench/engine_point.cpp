@@ -237,6 +237,13 @@ std::vector<EngineTask> tasks_of(const std::string& subset) {
       }
     }
   }
+  if (quick) {  // the most that first searches with wildcards have to look at
+    tasks.add({kMi}, [](EnginePoint& point) {
+      point.wildcard_percent = 100;
+      point.order = Order::random;
+      point.side = TAGLINE_UNEXPECTED;
+    });
+  }
 
   for (const Holes holes : {Holes::every_other, Holes::one_per_node}) {
     tasks.add(quick ? Depths{256} : Depths{8, 64, 256, 1024},

@@ -32,7 +32,7 @@ namespace tagline {
 //   and once the window is empty new entries go straight to the index. In a window
 //   of one group a search that hits costs the same wherever the match is, so there
 //   only searches for nothing count.
-// - Beyond kLargestWindow entries the oldest move to the index in any case, so
+// - Beyond Window::kLargest entries the oldest move to the index in any case, so
 //   no search ever compares more than that many one after the other.
 // - When the index has emptied, it is not used until searches are deep again. But if
 //   any search had passed what was in it, the next entries beyond one group go to it
@@ -131,7 +131,7 @@ class WindowedIndex {
   bool make_room() noexcept {
     if (window_.length() < most_outside()) return true;
     const bool soon = indexing_ || (had_index_ && window_.length() >= Window::kGroup);
-    if (soon || window_.length() >= kLargestWindow) {
+    if (soon || window_.length() >= Window::kLargest) {
       if (move_to_index(kMoves, window_.tail())) return true;
     }
     if (window_.full() && !window_.grow()) return false;
@@ -241,7 +241,6 @@ class WindowedIndex {
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
   static constexpr std::size_t kMovesOfSearch = 512;           // of the entries it passed
-  static constexpr std::size_t kLargestWindow = 65536;
 
   // Entries of the window before it is asked whether they belong into the index.
   std::size_t most_outside() const noexcept {

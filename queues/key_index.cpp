@@ -11,11 +11,16 @@ namespace tagline {
 namespace {
 
 // A search pays for at least so much of a pass as this, and, beyond the second figure, for
-// a part of what it has walked: the first receive of a new class among a million messages
-// takes milliseconds.
+// a part of what it has walked, which takes about as long: the first receives of a new class
+// among a million messages take up to a millisecond each.
 constexpr std::size_t kLeastPass = 64;
-constexpr std::size_t kMuchPass = 2048;
-constexpr std::size_t kPassedPart = 16;
+constexpr std::size_t kMuchPass = 512;
+constexpr std::size_t kPassedPart = 256;
+// A message pays for more than it adds.
+constexpr std::size_t kPassOfPush = 2;
+
+// Items of a pass that are on their way from memory at once.
+constexpr std::size_t kAhead = 16;
 
 // Items of the views that may be gone beyond half as many as there are messages, and beyond
 // three times as many.
@@ -33,20 +38,19 @@ KeyIndex::KeyIndex(QueueResources& resources, QueueSide side) noexcept
               KeyTable(resources.memory, resources.pool),
               KeyTable(resources.memory, resources.pool)},
       side_(side),
-      resources_(&resources) {
+      resources_(&resources),
+      log_pool_(resources.memory, MessageLog::kBlockBytes) {
   log_no_more();
 }
 
-KeyIndex::~KeyIndex() { forget_log(); }
-
 void KeyIndex::forget_log() const noexcept {
   drop_views();
-  if (!resources_->pool.is_doomed()) clear_log();
+  clear_log();
 }
 
 void KeyIndex::clear_log() const noexcept {
-  passed_.clear(resources_->pool);
-  log_.clear(resources_->pool);
+  passed_.clear(log_pool_);
+  log_.clear(log_pool_);
   logged_ = 0;
   passing_ = false;
 }
@@ -70,21 +74,15 @@ void KeyIndex::set_hints(const Hints& hints) noexcept {
     feed(left, item);
 }
 
-// A message that its table has already. False: no memory, and its table has it no more.
-[[gnu::always_inline]] inline bool KeyIndex::log_and_view(const QueueEntry& entry) noexcept {
+// A message that its table has already. Where there is a log it wants room in it.
+[[gnu::always_inline]] inline void KeyIndex::log_and_view(const QueueEntry& entry) noexcept {
   const IndexItem logged = {entry.key.bits, entry.sequence};
   if (is_logging()) {
-    // The table may have taken the node that there was.
-    if (!resources_->pool.has_node() && !resources_->pool.grow()) [[unlikely]] {
-      tables_[0].erase(tables_[0].find(entry.key.bits), entry.sequence);
-      return false;
-    }
-    log_.push(resources_->pool, logged);
+    log_.push(log_pool_, logged);
     ++logged_;
   }
   if (viewed_ != 0) feed_complete(logged);
   ++size_;
-  return true;
 }
 
 // An unexpected message: whether it has to be logged is seen when the index was empty,
@@ -95,20 +93,22 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
   } else if (size_ == unlogged_) {
     start_log();
   }
-  if (!tables_[0].reserve()) return false;
+  if (!tables_[0].reserve() || (is_logging() && !log_.reserve(log_pool_))) return false;
   tables_[0].push(entry.key.bits, item_of(entry));
-  if (!log_and_view(entry)) return false;
+  log_and_view(entry);
   if (is_logging() && (passing_ || is_long_log())) [[unlikely]] {
     passing_ = true;
-    pass(4);
+    pass(kPassOfPush);
   }
   return true;
 }
 
 [[gnu::noinline, gnu::flatten]] bool KeyIndex::push_and_log_at_once(
     const QueueEntry& entry) noexcept {
-  if (!is_logging() || passing_ || is_long_log()) return false;
-  return tables_[0].push_at_once(entry.key.bits, item_of(entry)) && log_and_view(entry);
+  if (!is_logging() || passing_ || is_long_log() || !log_.has_room(log_pool_)) return false;
+  if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
+  log_and_view(entry);
+  return true;
 }
 
 [[gnu::flatten]] bool KeyIndex::push_and_list_at_once(const QueueEntry& entry) noexcept {
@@ -181,13 +181,12 @@ std::vector<IndexItem> KeyIndex::items_in_order() const {
 // Lists what is there. False: no memory, and nothing is logged.
 bool KeyIndex::start_log() const noexcept try {
   const std::vector<IndexItem> items = items_in_order();
-  NodePool& pool = resources_->pool;
   for (const IndexItem& item : items) {
-    if (!pool.has_node() && !pool.grow()) {
+    if (!log_.reserve(log_pool_)) {
       forget_log();
       return false;
     }
-    log_.push(pool, item);
+    log_.push(log_pool_, item);
     ++logged_;
   }
   log_from_now();
@@ -241,16 +240,15 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
   // Walk what no view lists: the log, and what was passed if the view is not fed.
   std::size_t walked = 0;
   Hit hit;
-  const auto look = [&](const IndexItem& item) {
-    ++walked;
-    if (!keys_meet(key, {item.value, kSourceMask | kTagMask})) return true;
-    KeyTable::Slot* slot = still_there(item);
-    if (slot == nullptr) return true;
+  const auto is_there = [&](const IndexItem& item) {
+    KeyTable::Slot* const slot = still_there(item);
+    if (slot == nullptr) return false;
     hit = {slot, 0, slot->oldest.sequence};
-    return false;
+    return true;
   };
-  if ((fed_ & own) == 0) passed_.for_each(look);
-  if (!hit) log_.for_each(look);
+  const simd::Kernels& kernels = resources_->kernels;
+  const bool passed_it = (fed_ & own) == 0 && passed_.find(kernels, key, walked, is_there);
+  if (!passed_it) log_.find(kernels, key, walked, is_there);
   depth += walked;
 
   walked_ += walked;
@@ -344,26 +342,36 @@ void KeyIndex::drop_views() const noexcept {
   wanted_ = fed_ = viewed_ = 0;
 }
 
+// What pass() will look at soon is on its way from memory meanwhile.
+inline void KeyIndex::look_ahead() const noexcept {
+  const std::uint64_t bits = log_.bits_ahead(kAhead);
+  tables_[0].prefetch(bits);
+  for_each_class(fed_ & ~viewed_, [&](int c) {
+    views_->table.prefetch(envelope_of(c, bits));
+    return true;
+  });
+}
+
 // Moves up to this many items from the log to what has been passed.
 void KeyIndex::pass(std::size_t items) const noexcept {
   if (passed_.empty()) {
     fed_ = wanted_;  // from the beginning: whoever waits for it is fed from here on
   }
-  NodePool& pool = resources_->pool;
   for (; items > 0 && !log_.empty(); --items) {
+    look_ahead();
     const IndexItem item = log_.front();
     if (still_there(item)) {
       if (passed_.empty() && !is_long_log() && wanted_ == viewed_) {
         passing_ = false;  // what was gone was all at the front
         return;
       }
-      if (!pool.has_node() && !pool.grow()) return;
-      passed_.push(pool, item);
+      if (!passed_.reserve(log_pool_)) return;
+      passed_.push(log_pool_, item);
       if (fed_ != viewed_) feed(fed_ & ~viewed_, item);
     } else {
       --logged_;
     }
-    log_.pop(pool);
+    log_.pop(log_pool_);
   }
   if (!log_.empty()) return;
   log_ = passed_;
@@ -372,7 +380,7 @@ void KeyIndex::pass(std::size_t items) const noexcept {
   passing_ = wanted_ != fed_;  // some came too late for this pass
   // Where all that are searched have views, a short queue needs no log.
   if (!passing_ && !walks_log_ && size_ <= kMostUnlogged / 2) {
-    log_.clear(pool);
+    log_.clear(log_pool_);
     logged_ = 0;
     log_no_more();
   }

@@ -10,6 +10,7 @@
 
 #include "queues/key_table.hpp"
 #include "queues/match_key.hpp"
+#include "queues/message_log.hpp"
 #include "queues/resources.hpp"
 
 namespace tagline {
@@ -34,7 +35,7 @@ namespace tagline {
 // stays until it comes to the front and is found gone; views or a log of mostly
 // such items are made anew.
 //
-// Views are filled from a log, the messages in the order they arrived. A short
+// Views are filled from a log (message_log.hpp), the messages in the order they arrived. A short
 // queue keeps none: the first search with a wildcard writes it, and from then on
 // it is kept until every class that is searched has its view, or a queue was filled and
 // emptied without such a search. When the queue has emptied, so has the log. A pass
@@ -77,7 +78,6 @@ class KeyIndex {
   };
 
   KeyIndex(QueueResources& resources, QueueSide side) noexcept;
-  ~KeyIndex();
 
   // Without wildcards there is no log. Takes effect at once for fewer of them, and
   // when the index has emptied for more.
@@ -336,7 +336,7 @@ class KeyIndex {
   bool push_and_log(const QueueEntry& entry) noexcept;
   bool push_and_log_at_once(const QueueEntry& entry) noexcept;
   bool push_and_list_at_once(const QueueEntry& entry) noexcept;
-  bool log_and_view(const QueueEntry& entry) noexcept;
+  void log_and_view(const QueueEntry& entry) noexcept;
   bool push_wild_at_once(const QueueEntry& entry) noexcept;
   void begin_anew(std::uint64_t sequence) noexcept;
 
@@ -414,6 +414,7 @@ class KeyIndex {
   void forget_viewed() noexcept;
   void drop_views() const noexcept;
   void pass(std::size_t items) const noexcept;
+  void look_ahead() const noexcept;
   // Mostly items that are gone.
   bool is_long_log() const noexcept { return logged_ > 2 * size_ + 1024; }
   bool is_complete(int key_class) const noexcept { return (viewed_ >> key_class & 1) != 0; }
@@ -439,8 +440,9 @@ class KeyIndex {
   mutable std::unique_ptr<Views> views_;  // if any are to be made
   mutable unsigned wanted_ = 0;           // of these classes
   mutable unsigned fed_ = 0;              // by the pass now under way, or complete
-  mutable Fifo passed_;
-  mutable Fifo log_;
+  mutable NodePool log_pool_;
+  mutable MessageLog passed_;
+  mutable MessageLog log_;
   mutable std::size_t logged_ = 0;  // items in both
   mutable std::size_t walked_ = 0;  // items, by searches for which a view is missing
 };

@@ -6,17 +6,47 @@
 
 namespace tagline {
 
-// slot: where the table of now has the key, or would have it.
-void KeyTable::push_behind(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
-  if (old_.slots != nullptr && slot->oldest.sequence == 0) {
-    if (Slot* elsewhere = find_in_old(key)) slot = elsewhere;
+// Of the home of a key, counted from where moving began.
+inline std::size_t KeyTable::old_place_of(std::uint64_t key) const noexcept {
+  return (static_cast<std::size_t>(old_.home(key) - old_.slots) - start_) & old_.mask();
+}
+
+// Whether a key with this home is in the old table, if it is anywhere.
+inline bool KeyTable::is_left_in_old(std::size_t place) const noexcept {
+  return place >= moved_ && place < strayed_;
+}
+
+// The slot of the old table with a key of this home, or the empty one where it would be; nullptr:
+// neither before the end.
+KeyTable::Slot* KeyTable::find_in_old(std::size_t place, std::uint64_t key) const noexcept {
+  for (std::size_t i = std::max(place, moved_); i <= old_.mask(); ++i) {
+    Slot* const slot = old_.slots + ((start_ + i) & old_.mask());
+    if (slot->oldest.sequence == 0 || slot->key == key) return slot;
   }
-  if (slot->oldest.sequence != 0) {
-    slot->more.push(*pool_, item);
-  } else {
-    fill(slot, key, item);
+  return nullptr;
+}
+
+KeyTable::Slot* KeyTable::look_while_moving(std::uint64_t key) const noexcept {
+  const std::size_t place = old_place_of(key);
+  if (!is_left_in_old(place)) {
+    if (Slot* const slot = look_now(key)) return slot;
   }
-  if (old_.slots != nullptr) move_some(kMovesPerCall);
+  Slot* const slot = find_in_old(place, key);
+  return slot == nullptr || slot->oldest.sequence == 0 ? nullptr : slot;
+}
+
+void KeyTable::push_while_moving(std::uint64_t key, const IndexItem& item) noexcept {
+  Slot* slot = look_while_moving(key);
+  if (slot == nullptr) {
+    const std::size_t place = old_place_of(key);
+    if (place >= moved_) {
+      slot = find_in_old(place, key);
+      if (slot == nullptr) strayed_ = std::min(strayed_, place);
+    }
+    if (slot == nullptr) slot = place_of(key);
+  }
+  put(slot, key, item);
+  move_some(kMovesPerCall);
 }
 
 void KeyTable::pop_further(Slot* slot) noexcept {
@@ -37,17 +67,6 @@ void KeyTable::pop_further(Slot* slot) noexcept {
   }
 }
 
-KeyTable::Slot* KeyTable::find_in_old(std::uint64_t key) const noexcept {
-  const std::size_t mask = old_.mask();
-  const auto home = static_cast<std::size_t>(old_.home(key) - old_.slots);
-  for (std::size_t i = std::max((home - start_) & mask, moved_); i <= mask; ++i) {
-    Slot& slot = old_.slots[(start_ + i) & mask];
-    if (slot.oldest.sequence == 0) return nullptr;
-    if (slot.key == key) return &slot;
-  }
-  return nullptr;
-}
-
 bool KeyTable::make_room() noexcept {
   if (!pool_->has_node() && !pool_->grow()) return false;
   if (size_ < limit_) return true;
@@ -62,6 +81,7 @@ bool KeyTable::make_room() noexcept {
 }
 
 void KeyTable::expect(std::size_t keys) noexcept {
+  keys = std::min(keys, kMostExpected);
   if (size_ != 0 || keys <= limit_of(now_.capacity())) return;
   abandon();
   start_moving(std::bit_ceil(std::max(2 * keys, kLeastCapacity)));
@@ -71,12 +91,16 @@ bool KeyTable::start_moving(std::size_t capacity) noexcept {
   auto* slots = static_cast<Slot*>(memory_->allocate_zeroed(capacity * sizeof(Slot)));
   if (slots == nullptr) return false;
   old_ = now_;
-  start_ = moved_ = discarded_ = 0;
+  start_ = moved_ = discarded_ = supplied_ = 0;
+  strayed_ = old_.capacity();
   now_ = {slots, slots + capacity - 1, 64 - static_cast<unsigned>(std::countr_zero(capacity))};
   limit_ = limit_of(capacity);
   peak_ = size_;
   pops_until_check_ = capacity;
-  if (old_.slots == nullptr) return true;
+  if (old_.slots == nullptr) {
+    NodeMemory::supply(slots, capacity * sizeof(Slot));
+    return true;
+  }
   // There is an empty slot: no table is ever full.
   while (old_.slots[start_].oldest.sequence != 0) ++start_;
   move_some(kMovesPerCall);
@@ -94,7 +118,9 @@ void KeyTable::check_size() noexcept {
 void KeyTable::move_some(std::size_t slots) noexcept {
   if (old_.slots == nullptr) return;
   const std::size_t mask = old_.mask();
+  const bool grows = now_.capacity() > old_.capacity();
   for (; slots > 0 && moved_ <= mask; --slots, ++moved_) {
+    if (grows && 2 * moved_ >= supplied_) supply_next();
     Slot& slot = old_.slots[(start_ + moved_) & mask];
     if (slot.oldest.sequence == 0) continue;
     if (!is_gone(slot)) insert(slot);
@@ -105,6 +131,15 @@ void KeyTable::move_some(std::size_t slots) noexcept {
   } else if (moved_ - discarded_ >= kDiscardedSlots) {
     discard_moved();
   }
+}
+
+// What is about to move into a larger table has its home there in twice as many slots, in the
+// same order, or in the next few behind them.
+void KeyTable::supply_next() noexcept {
+  const std::size_t begin = (2 * start_ + supplied_) & now_.mask();
+  const std::size_t slots = std::min(kSuppliedSlots, now_.capacity() - begin);
+  NodeMemory::supply(now_.slots + begin, slots * sizeof(Slot));
+  supplied_ += slots;
 }
 
 // Nobody looks at a slot that was moved, and discarded slots read as empty. To

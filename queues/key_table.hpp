@@ -20,10 +20,12 @@ namespace tagline {
 // that empties is closed by moving later ones back, so there are no tombstones.
 //
 // Growing and shrinking move a few slots per operation from the old table to the
-// new one; a key is in exactly one of them, and a search looks in both meanwhile.
-// Slots leave the old table in the order of their position, beginning behind an
-// empty slot, so what is left of a cluster is always its end: a search in the
-// old table starts where the moving has got to.
+// new one; a key is in exactly one of them. Slots leave the old table in the order of
+// their position, beginning behind an empty slot, so what is left of a cluster is always
+// its end: a search in the old table starts where the moving has got to. A key whose
+// home has not been moved is still put into the old table, and looked for only there: so
+// the new one, whose pages the system clears when they are first touched, is written in
+// the order of its pages, and no operation waits for more than one of them.
 //
 // A table shrinks when in as many pops as it has slots it was never an eighth as
 // full as it may be: a queue that fills and drains again and again keeps its size.
@@ -64,10 +66,9 @@ class alignas(kCacheLine) KeyTable {
   Slot* find(std::uint64_t key) const noexcept { return empty() ? nullptr : look(key); }
   // The same; wants !empty().
   Slot* look(std::uint64_t key) const noexcept {
-    Slot* const slot = look_now(key);
-    if (slot == nullptr && old_.slots != nullptr) [[unlikely]]
-      return find_in_old(key);
-    return slot;
+    if (old_.slots != nullptr) [[unlikely]]
+      return look_while_moving(key);
+    return look_now(key);
   }
   // The same; wants !is_moving(), too. It calls nothing.
   Slot* look_now(std::uint64_t key) const noexcept {
@@ -77,6 +78,12 @@ class alignas(kCacheLine) KeyTable {
     return nullptr;
   }
 
+  // The key will be looked for soon.
+  void prefetch(std::uint64_t key) const noexcept {
+    const Table& table = is_moving() ? old_ : now_;
+    if (table.slots != nullptr) __builtin_prefetch(table.home(key));
+  }
+
   // Makes push() possible; false if there is no memory for it.
   bool reserve() noexcept {
     if (size_ < limit_ && pool_->has_node()) [[likely]]
@@ -84,18 +91,15 @@ class alignas(kCacheLine) KeyTable {
     return make_room();
   }
 
-  // Sees to room for that many keys, if there are none yet: then nothing has to move when
-  // they come. Without memory the table grows as they do.
+  // Sees to room for that many keys, or kMostExpected, if there are none yet: then nothing has
+  // to move when they come. Without memory the table grows as they do.
   void expect(std::size_t keys) noexcept;
 
   // The item becomes the newest of its key; wants reserve().
   void push(std::uint64_t key, const IndexItem& item) noexcept {
-    Slot* const slot = place_of(key);
-    if (slot->oldest.sequence != 0 || old_.slots != nullptr) [[unlikely]] {
-      push_behind(slot, key, item);
-    } else {
-      fill(slot, key, item);
-    }
+    if (old_.slots != nullptr) [[unlikely]]
+      return push_while_moving(key, item);
+    put(place_of(key), key, item);
   }
 
   // Room for that many keys, and nothing has to move.
@@ -197,7 +201,9 @@ class alignas(kCacheLine) KeyTable {
 
   static constexpr std::size_t kLeastCapacity = 64;
   static constexpr std::size_t kDiscardedSlots = 8192;  // at a time: 256 KiB
-  static constexpr unsigned kMovesPerCall = 16;
+  static constexpr std::size_t kSuppliedSlots = 1024;   // at a time: 32 KiB
+  static constexpr std::size_t kMostExpected = 2048;    // keys
+  static constexpr unsigned kMovesPerCall = 8;
 
   // A slot of the old table whose key was used up or moved: it keeps its place,
   // because searches run along it.
@@ -219,17 +225,26 @@ class alignas(kCacheLine) KeyTable {
     *slot = {key, item, {}};
     if (++size_ > peak_) peak_ = size_;
   }
+  void put(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
+    if (slot->oldest.sequence == 0) [[likely]]
+      return fill(slot, key, item);
+    slot->more.push(*pool_, item);
+  }
 
-  Slot* find_in_old(std::uint64_t key) const noexcept;
+  Slot* look_while_moving(std::uint64_t key) const noexcept;
+  void push_while_moving(std::uint64_t key, const IndexItem& item) noexcept;
+  std::size_t old_place_of(std::uint64_t key) const noexcept;
+  bool is_left_in_old(std::size_t place) const noexcept;
+  Slot* find_in_old(std::size_t place, std::uint64_t key) const noexcept;
   bool in_old(const Slot* slot) const noexcept {
     return slot >= old_.slots && slot < old_.slots + old_.capacity();
   }
-  void push_behind(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept;
   void pop_further(Slot* slot) noexcept;
   bool make_room() noexcept;
   bool start_moving(std::size_t capacity) noexcept;
   void check_size() noexcept;
   void move_some(std::size_t slots) noexcept;
+  void supply_next() noexcept;
   void discard_moved() noexcept;
   void insert(const Slot& content) noexcept;
   void close_gap(Slot* hole) noexcept;
@@ -245,6 +260,9 @@ class alignas(kCacheLine) KeyTable {
   std::size_t start_ = 0;      // in the old table, where moving began: behind an empty slot
   std::size_t moved_ = 0;      // its slots moved, counted from there
   std::size_t discarded_ = 0;  // of these, slots whose memory is given back
+  std::size_t supplied_ = 0;   // slots of the new table that have memory, from twice start_ on
+  std::size_t strayed_ = 0;    // homes counted from there on: keys may be in the new table, for
+                               // the old one had no more room behind them
   NodeMemory* memory_;
   NodePool* pool_;
 };

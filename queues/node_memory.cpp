@@ -18,6 +18,11 @@ std::atomic<std::size_t> total_bytes{0};
 
 constexpr std::size_t kLeastDeferred = 4096;
 
+std::uintptr_t page_bytes() noexcept {
+  static const auto bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
 }  // namespace
 
 // Relaxed: a count, it orders nothing.
@@ -93,10 +98,21 @@ void NodeMemory::give_back(void* block, std::size_t bytes) noexcept {
 }
 
 void NodeMemory::discard(void* part, std::size_t bytes) noexcept {
-  static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const std::uintptr_t page = page_bytes();
   const auto begin = (reinterpret_cast<std::uintptr_t>(part) + page - 1) / page * page;
   const auto end = (reinterpret_cast<std::uintptr_t>(part) + bytes) / page * page;
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+void NodeMemory::supply(void* part, std::size_t bytes) noexcept {
+#ifdef MADV_POPULATE_WRITE  // since Linux 5.14
+  const std::uintptr_t page = page_bytes();
+  const auto begin = reinterpret_cast<std::uintptr_t>(part) / page * page;
+  const auto end = (reinterpret_cast<std::uintptr_t>(part) + bytes + page - 1) / page * page;
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);
+#else
+  static_cast<void>(part), static_cast<void>(bytes);
+#endif
 }
 
 std::size_t NodeMemory::total_used_bytes() noexcept {

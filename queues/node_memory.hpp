@@ -73,6 +73,11 @@ class NodeMemory {
   // call, has less to return.
   static void discard(void* part, std::size_t bytes) noexcept;
 
+  // Of a large block: has the system supply the memory of this part now, pages that lie
+  // partly in it included, which takes half as long as when each page is first read, and then
+  // first written. Where the system cannot, that is when it does.
+  static void supply(void* part, std::size_t bytes) noexcept;
+
   std::size_t used_bytes() const noexcept { return used_bytes_; }
   std::size_t available_bytes() const noexcept;
 

@@ -35,6 +35,8 @@ class Window {
   static constexpr std::size_t kInline = 8;
   // Slots that one word of holes stands for, compared at once.
   static constexpr std::size_t kGroup = 64;
+  // Slots that growing does not stall for; it can have more.
+  static constexpr std::size_t kLargest = 65536;
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   explicit Window(QueueResources& resources) noexcept : resources_(&resources) {
@@ -212,6 +214,10 @@ class Window {
   bool grow() noexcept;
 
  private:
+  // A window of so many slots is given a block for kLargest: to copy more than half as many into
+  // a larger block would stall a call, and memory that is not used yet costs only addresses.
+  static constexpr std::size_t kLarge = 16384;
+
   struct Payload {
     void* cookie;
     std::uint64_t sequence;
@@ -287,14 +293,18 @@ class Window {
     mask_ = mask;
     payload_ = payload;
     hole_bits_ = holes;
+    block_slots_ = capacity;
     wrap_ = capacity - 1;
     if (capacity <= kGroup)
       repeats_ = capacity == kGroup ? 1 : ~std::uint64_t{0} / ((std::uint64_t{1} << capacity) - 1);
   }
 
   void release() noexcept {
-    if (bits_ != inline_bits_) resources_->memory.release(bits_, block_bytes(capacity()));
+    if (bits_ != inline_bits_) resources_->memory.release(bits_, block_bytes(block_slots_));
   }
+
+  bool grow_into_block(std::size_t block_slots, std::size_t slots) noexcept;
+  void unfold() noexcept;
 
   std::size_t head_ = 0;
   std::size_t tail_ = 0;
@@ -307,6 +317,7 @@ class Window {
   std::uint64_t* mask_;
   Payload* payload_;
   std::uint64_t* hole_bits_;
+  std::size_t block_slots_;  // there is memory for
   QueueResources* resources_;
   // Compared as a whole, whatever lies in them.
   alignas(kCacheLine) std::uint64_t inline_bits_[kInline] = {};
@@ -320,11 +331,38 @@ inline bool Window::grow() noexcept {
     return true;
   }
   const std::size_t larger = 2 * capacity();
-  auto* block = static_cast<std::uint64_t*>(resources_->memory.allocate(block_bytes(larger)));
+  if (larger > block_slots_) {
+    const bool reserves = larger >= kLarge && larger < kLargest;
+    return (reserves && grow_into_block(kLargest, larger)) || grow_into_block(larger, larger);
+  }
+  unfold();
+  return true;
+}
+
+// Doubles the ring in its block. What lies before the oldest entry came last, and follows it.
+inline void Window::unfold() noexcept {
+  const std::size_t slots = capacity();
+  const std::size_t head = head_ & wrap_;
+  std::copy_n(bits_, head, bits_ + slots);
+  std::copy_n(mask_, head, mask_ + slots);
+  std::copy_n(payload_, head, payload_ + slots);
+  for (std::size_t i = 0; i < head; i += kGroup) {
+    const std::uint64_t moved = head - i < kGroup ? bit(head) - 1 : ~std::uint64_t{0};
+    hole_bits_[(slots + i) / kGroup] = hole_bits_[i / kGroup] & moved;
+    hole_bits_[i / kGroup] &= ~moved;
+  }
+  wrap_ = 2 * slots - 1;
+  tail_ = head + tail_ - head_;
+  head_ = head;
+}
+
+// Moves into a new block for so many slots, and uses some of them.
+inline bool Window::grow_into_block(std::size_t block_slots, std::size_t slots) noexcept {
+  auto* block = static_cast<std::uint64_t*>(resources_->memory.allocate(block_bytes(block_slots)));
   if (block == nullptr) return false;
-  std::uint64_t* const mask = block + larger;
-  auto* payload = reinterpret_cast<Payload*>(mask + larger);
-  auto* holes = reinterpret_cast<std::uint64_t*>(payload + larger);
+  std::uint64_t* const mask = block + block_slots;
+  auto* payload = reinterpret_cast<Payload*>(mask + block_slots);
+  auto* holes = reinterpret_cast<std::uint64_t*>(payload + block_slots);
   std::size_t to = 0;
   for (std::size_t from = head_; from != tail_; ++from) {
     if (is_hole(from)) continue;
@@ -334,10 +372,11 @@ inline bool Window::grow() noexcept {
   }
   // What lies behind the newest entry is compared with it but never counts; to write it here
   // would touch every page of a long window.
-  for (std::size_t i = to; i < std::min(larger, kGroup); ++i) block[i] = mask[i] = 0;
-  std::fill_n(holes, words(larger), 0);
+  for (std::size_t i = to; i < std::min(slots, kGroup); ++i) block[i] = mask[i] = 0;
+  std::fill_n(holes, words(block_slots), 0);
   release();
-  use(block, mask, payload, holes, larger);
+  use(block, mask, payload, holes, block_slots);
+  wrap_ = slots - 1;
   head_ = 0;
   tail_ = to;
   holes_ = 0;

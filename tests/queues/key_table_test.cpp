@@ -3,7 +3,9 @@
 #include "queues/key_table.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <deque>
 #include <iterator>
 #include <map>
@@ -230,6 +232,32 @@ TEST(KeyTable, ShrinksWhenLittleIsLeft) {
     twin.pop(grid(round % 1000));
   }
   EXPECT_LT(twin.memory.used_bytes(), full / 16);
+}
+
+// The system clears a page when it is first touched: a thousand pages cost a millisecond.
+TEST(KeyTable, GrowsPageByPage) {
+  const auto faults = [] {
+    rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    return use.ru_minflt;
+  };
+  constexpr int kKeys = 256;  // at a time
+  NodeMemory memory(0);
+  NodePool pool(memory, Fifo::kNodeBytes);
+  KeyTable table(memory, pool);
+  table.expect(1 << 17);
+  long most = 0;
+  for (std::uint64_t i = 1; i < 1 << 17;) {
+    const long before = faults();
+    for (int k = 0; k < kKeys; ++k, ++i) {
+      ASSERT_TRUE(table.reserve());
+      table.push(grid(i), {i, i});
+      ASSERT_NE(table.find(grid(i / 2 + 1)), nullptr);
+      ASSERT_EQ(table.find(~grid(i)), nullptr);
+    }
+    most = std::max(most, faults() - before);
+  }
+  EXPECT_LT(most, kKeys * 3 / 4);
 }
 
 TEST(KeyTable, GivesBackItsMemoryWhenCleared) {

@@ -176,6 +176,48 @@ TEST(Window, GrowsWhereverTheRingBegins) {
   }
 }
 
+// There the block is larger than the ring: what came last moves behind the rest.
+TEST(Window, LargeOneGrowsInItsBlockWhereverTheRingBegins) {
+  constexpr std::ptrdiff_t kSlots = 16384;
+  for (const std::ptrdiff_t start : {0, 1, 63, 64, 100, 8192, 16382, 16383}) {
+    Twin twin;
+    const auto append = [&](std::ptrdiff_t entries) {
+      for (std::ptrdiff_t i = 0; i < entries; ++i) {
+        ASSERT_TRUE(twin.append(exact(1, static_cast<std::int32_t>(twin.next))));
+      }
+    };
+    ASSERT_NO_FATAL_FAILURE(append(kSlots));
+    for (std::ptrdiff_t i = 0; i < start; ++i) twin.window.erase(twin.window.head());
+    twin.expected.erase(twin.expected.begin(), twin.expected.begin() + start);
+    ASSERT_NO_FATAL_FAILURE(append(start));
+    std::vector<std::int32_t> gone;
+    for (const std::size_t which : {16380u, 16300u, 9000u, 8192u, 8191u, 130u, 64u, 63u, 1u}) {
+      gone.push_back(key_tag(twin.expected[which].key));
+      ASSERT_NO_FATAL_FAILURE(twin.erase(which));
+    }
+    const std::size_t used = twin.resources.memory.used_bytes();
+    ASSERT_TRUE(twin.window.full());
+    ASSERT_NO_FATAL_FAILURE(append(kSlots + 2));
+    EXPECT_EQ(twin.window.capacity(), 4u * kSlots);
+    EXPECT_EQ(twin.resources.memory.used_bytes(), used);
+    ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+    for (const std::int32_t tag : gone) EXPECT_EQ(twin.window.find(exact(1, tag)), Window::kNone);
+    for (const std::size_t which : {30000u, 20000u, 10000u, 5u}) {
+      ASSERT_NO_FATAL_FAILURE(twin.take(twin.expected[which].key));
+    }
+    ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+  }
+}
+
+// Without memory for all that it may come to hold, a large window has what it needs now.
+TEST(Window, LargeOneGrowsAsFarAsTheMemoryGoes) {
+  Twin twin(0, 1600 << 10);
+  std::int32_t entries = 0;
+  while (entries < 70000 && twin.append(exact(1, entries))) ++entries;
+  EXPECT_EQ(entries, 32768);
+  ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+}
+
 TEST(Window, FollowsAVectorThroughRandomCalls) {
   for (unsigned isa = 0; simd::available_kernels(isa) != nullptr; ++isa) {
     for (std::uint32_t seed = 1; seed <= 12; ++seed) {
