@@ -166,6 +166,8 @@ static void note_dequeued(MPIR_Request* request, enum MPIDIG_queue_type type) {
 #define LIST_DELETE(list, request) ((void)0)
 #endif
 
+_Static_assert(_Alignof(MPIR_Request) >= MPIDIG_MOST_LISTED, "a head has room for the number");
+
 /* ---- The queues --------------------------------------------------------- */
 
 static void append(Queues* queues, MPIR_Request* request, MPIR_Request** list,
@@ -182,10 +184,13 @@ static void append(Queues* queues, MPIR_Request* request, MPIR_Request** list,
 
 void MPIDIG_recvq_append(MPIR_Request* request, MPIR_Request** list, enum MPIDIG_queue_type type) {
   Queues* const queues = queues_of(list, type);
-  if (MPIDIG_USES_HEAD && *list != MPIDIG_IN_MATCHER) {
-    if (*list != NULL) append(queues, *list, list, type);
-    *list = MPIDIG_IN_MATCHER;
+  if (MPIDIG_recvq_is_listed(*list, type)) {
+    MPIR_Request* entry = MPIDIG_recvq_oldest(*list);
+    for (int i = 0; i < MPIDIG_MOST_LISTED; ++i, entry = entry->next) {
+      append(queues, entry, list, type);
+    }
   }
+  if (MPIDIG_USES_HEAD) *list = MPIDIG_IN_MATCHER;
   append(queues, request, list, type);
   LIST_APPEND(list, request);
   note_enqueued(request, type);
@@ -220,12 +225,22 @@ MPIR_Request* MPIDIG_recvq_search(int source, int tag, MPIR_Context_id_t context
   return found;
 }
 
-int MPIDIG_delete_posted(MPIR_Request* request, MPIR_Request** list) {
-  if (MPIDIG_USES_HEAD && *list != MPIDIG_IN_MATCHER) {
-    if (*list != request) return 0;
-    *list = NULL;
-    return 1;
+static int delete_listed(MPIR_Request** list, MPIR_Request* request) {
+  if (*list == NULL) return 0;
+  MPIR_Request* before = NULL;
+  MPIR_Request* entry = MPIDIG_recvq_oldest(*list);
+  unsigned left = MPIDIG_recvq_followers(*list);
+  while (entry != request) {
+    if (left-- == 0) return 0;
+    before = entry;
+    entry = entry->next;
   }
+  MPIDIG_recvq_unlist(list, before, entry);
+  return 1;
+}
+
+int MPIDIG_delete_posted(MPIR_Request* request, MPIR_Request** list) {
+  if (MPIDIG_recvq_is_listed(*list, MPIDIG_PT2PT_POSTED)) return delete_listed(list, request);
   Queues* const queues = queues_of(list, MPIDIG_PT2PT_POSTED);
   /* By its envelope rather than a handle: a request that has been dequeued holds that of
    * its message, or of what it is used for now, and is merely not found. */
