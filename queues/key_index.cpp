@@ -16,8 +16,9 @@ namespace {
 constexpr std::size_t kLeastPass = 64;
 constexpr std::size_t kMuchPass = 512;
 constexpr std::size_t kPassedPart = 256;
-// A message pays for more than it adds.
-constexpr std::size_t kPassOfPush = 2;
+// A message pays for what it adds, and for more where most of the log is gone.
+constexpr std::size_t kPassOfPush = 1;
+constexpr std::size_t kPassOfPushToLong = 2;
 
 // Items of a pass that are on their way from memory at once.
 constexpr std::size_t kAhead = 16;
@@ -98,7 +99,7 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
   log_and_view(entry);
   if (is_logging() && (passing_ || is_long_log())) [[unlikely]] {
     passing_ = true;
-    pass(kPassOfPush);
+    pass(is_long_log() ? kPassOfPushToLong : kPassOfPush);
   }
   return true;
 }
