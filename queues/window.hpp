@@ -35,7 +35,7 @@ class Window {
   static constexpr std::size_t kInline = 8;
   // Slots that one word of holes stands for, compared at once.
   static constexpr std::size_t kGroup = 64;
-  // Slots that growing does not stall for; it can have more.
+  // Slots that a long window is made for; it can have more.
   static constexpr std::size_t kLargest = 65536;
   static constexpr std::size_t kNone = ~std::size_t{0};
 
@@ -214,9 +214,9 @@ class Window {
   bool grow() noexcept;
 
  private:
-  // A window of so many slots is given a block for kLargest: to copy more than half as many into
-  // a larger block would stall a call, and memory that is not used yet costs only addresses.
-  static constexpr std::size_t kLarge = 16384;
+  // A window of so many slots is given a block for kLargest: to copy as many into a larger one
+  // would stall a call, and memory that is not used yet costs only addresses.
+  static constexpr std::size_t kLarge = 32768;
 
   struct Payload {
     void* cookie;
