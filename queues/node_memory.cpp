@@ -107,6 +107,7 @@ void NodeMemory::discard(void* part, std::size_t bytes) noexcept {
 void NodeMemory::supply(void* part, std::size_t bytes) noexcept {
 #ifdef MADV_POPULATE_WRITE  // since Linux 5.14
   const std::uintptr_t page = page_bytes();
+  if (bytes <= page) return;  // not worth the call
   const auto begin = reinterpret_cast<std::uintptr_t>(part) / page * page;
   const auto end = (reinterpret_cast<std::uintptr_t>(part) + bytes + page - 1) / page * page;
   madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);

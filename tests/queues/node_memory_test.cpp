@@ -125,6 +125,19 @@ TEST(NodeMemory, DiscardedPartsGiveTheirMemoryBack) {
   memory.release(block, 64 * kMiB);
 }
 
+TEST(NodeMemory, SuppliedPartsKeepWhatTheyHold) {
+  NodeMemory memory(0);
+  auto* block = static_cast<unsigned char*>(memory.allocate_zeroed(8 * kMiB));
+  ASSERT_NE(block, nullptr);
+  block[5000] = 7;
+  NodeMemory::supply(block + 100, 4 * kMiB);
+  NodeMemory::supply(block + 8 * kMiB - 100, 100);  // the end of the block
+  EXPECT_EQ(block[5000], 7);
+  for (const std::size_t i : {std::size_t{0}, kMiB, 6 * kMiB, 8 * kMiB - 1}) EXPECT_EQ(block[i], 0);
+  EXPECT_EQ(memory.used_bytes(), 8 * kMiB);
+  memory.release(block, 8 * kMiB);
+}
+
 TEST(NodeMemory, DeferredReleasesAreReturnedLittleByLittle) {
   NodeMemory memory(100 * kMiB);
   const std::vector<std::size_t> sizes = {64, 4096, 100000, 20 * kMiB, 3 * kMiB, 5000};
