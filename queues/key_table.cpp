@@ -91,7 +91,7 @@ bool KeyTable::start_moving(std::size_t capacity) noexcept {
   auto* slots = static_cast<Slot*>(memory_->allocate_zeroed(capacity * sizeof(Slot)));
   if (slots == nullptr) return false;
   old_ = now_;
-  start_ = moved_ = discarded_ = supplied_ = 0;
+  start_ = moved_ = discarded_ = 0;
   strayed_ = old_.capacity();
   now_ = {slots, slots + capacity - 1, 64 - static_cast<unsigned>(std::countr_zero(capacity))};
   limit_ = limit_of(capacity);
@@ -120,7 +120,7 @@ void KeyTable::move_some(std::size_t slots) noexcept {
   const std::size_t mask = old_.mask();
   const bool grows = now_.capacity() > old_.capacity();
   for (; slots > 0 && moved_ <= mask; --slots, ++moved_) {
-    if (grows && 2 * moved_ >= supplied_) supply_next();
+    if (grows && 2 * moved_ % kSuppliedSlots == 0) supply_next();
     Slot& slot = old_.slots[(start_ + moved_) & mask];
     if (slot.oldest.sequence == 0) continue;
     if (!is_gone(slot)) insert(slot);
@@ -135,11 +135,12 @@ void KeyTable::move_some(std::size_t slots) noexcept {
 
 // What is about to move into a larger table has its home there in twice as many slots, in the
 // same order, or in the next few behind them.
-void KeyTable::supply_next() noexcept {
-  const std::size_t begin = (2 * start_ + supplied_) & now_.mask();
-  const std::size_t slots = std::min(kSuppliedSlots, now_.capacity() - begin);
-  NodeMemory::supply(now_.slots + begin, slots * sizeof(Slot));
-  supplied_ += slots;
+void KeyTable::supply_next() const noexcept {
+  const std::size_t wanted = std::min(kSuppliedSlots, now_.capacity());
+  const std::size_t begin = 2 * (start_ + moved_) & now_.mask();
+  const std::size_t until_end = std::min(wanted, now_.capacity() - begin);
+  NodeMemory::supply(now_.slots + begin, until_end * sizeof(Slot));
+  NodeMemory::supply(now_.slots, (wanted - until_end) * sizeof(Slot));
 }
 
 // Nobody looks at a slot that was moved, and discarded slots read as empty. To

@@ -244,7 +244,7 @@ class alignas(kCacheLine) KeyTable {
   bool start_moving(std::size_t capacity) noexcept;
   void check_size() noexcept;
   void move_some(std::size_t slots) noexcept;
-  void supply_next() noexcept;
+  void supply_next() const noexcept;
   void discard_moved() noexcept;
   void insert(const Slot& content) noexcept;
   void close_gap(Slot* hole) noexcept;
@@ -260,11 +260,12 @@ class alignas(kCacheLine) KeyTable {
   std::size_t start_ = 0;      // in the old table, where moving began: behind an empty slot
   std::size_t moved_ = 0;      // its slots moved, counted from there
   std::size_t discarded_ = 0;  // of these, slots whose memory is given back
-  std::size_t supplied_ = 0;   // slots of the new table that have memory, from twice start_ on
   std::size_t strayed_ = 0;    // homes counted from there on: keys may be in the new table, for
                                // the old one had no more room behind them
   NodeMemory* memory_;
   NodePool* pool_;
 };
+
+static_assert(sizeof(KeyTable) == 2 * kCacheLine, "an index has four, each found by a shift");
 
 }  // namespace tagline
