@@ -139,7 +139,21 @@ class MatcherWays : public tagline_matcher {
                                                               Handle... handle) noexcept {
     if (const auto listed = context->unexpected.look_listed(bits))
       return take_found<TAGLINE_UNEXPECTED>(context, listed, message);
-    return search_any<waits>(context, bits, receive, message, handle...);
+    return look_at_newest<waits>(context, bits, receive, message, handle...);
+  }
+
+  template <bool waits, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status look_at_newest(Context* context,
+                                                                std::uint64_t bits, void* receive,
+                                                                void** message,
+                                                                Handle... handle) noexcept {
+    if (!context->unexpected.lists_none(bits))
+      return search_any<waits>(context, bits, receive, message, handle...);
+    const MatchKey key = wildcard_key(context, bits);
+    if (context->unexpected.take_newest(key, message, counter_of(unexpected_)))
+      return TAGLINE_MATCHED;
+    if constexpr (waits) return append_any(context, bits, receive, handle...);
+    return TAGLINE_NOT_FOUND;
   }
 
   template <bool waits, class... Handle>

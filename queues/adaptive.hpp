@@ -94,12 +94,16 @@ class WindowedIndex {
   // Whether one look tells the oldest entry that meets an exact key: nearly always. Then
   // look() is where that entry is, or nullptr. tells_among(), look_among(): the same where
   // receives with wildcards wait. look_listed(): the oldest message for a receive with
-  // wildcards, if a list tells. All want is_indexed().
+  // wildcards, if a list tells; lists_none(): otherwise, whether one tells that there is none.
+  // All want is_indexed().
   bool tells() const noexcept { return window_.empty() && indexed_->tells(); }
   KeyIndex::Found look(std::uint64_t bits) noexcept { return indexed_->look(bits); }
   bool tells_among() const noexcept { return window_.empty() && indexed_->tells_among(); }
   KeyIndex::Hit look_among(std::uint64_t bits) noexcept { return indexed_->look_among(bits); }
   KeyIndex::Listed look_listed(std::uint64_t bits) noexcept { return indexed_->look_listed(bits); }
+  bool lists_none(std::uint64_t bits) noexcept {
+    return window_.empty() && indexed_->lists_none(bits);
+  }
   template <class Found>
   void take_found(Found found, void** cookie) noexcept {
     if (indexed_->size() == 1) [[unlikely]]

@@ -144,6 +144,14 @@ class KeyIndex {
     return {list, list == nullptr ? nullptr : still_there(list->oldest)};
   }
   void take_found(Listed found, void** cookie) noexcept;
+  // Where no list has told the oldest: whether one tells that there is none.
+  bool lists_none(std::uint64_t envelope) noexcept {
+    if (!is_complete(class_of_envelope(envelope))) return false;
+    if (views_->table.find(envelope) != nullptr) return false;  // it may list what is gone
+    wild_search_ = true;
+    in_order_ = false;
+    return true;
+  }
 
   // Finds and takes out the oldest entry that meets the key, if no more than a look into each
   // table tells which it is: nearly always. Otherwise the answer is unknown, and find() tells.

@@ -91,7 +91,7 @@ concept OffersTake = requires(Queue queue, MatchKey key, void** cookie, CountOfS
 // May keep entries in an index.
 template <class Queue>
 concept OffersIndex = requires(Queue queue, std::uint64_t bits, void** cookie) {
-  queue.is_indexed() && queue.tells() && queue.tells_among();
+  queue.is_indexed() && queue.tells() && queue.tells_among() && queue.lists_none(bits);
   queue.take_found(queue.look(bits), cookie);
   queue.take_found(queue.look_among(bits), cookie);
   queue.take_found(queue.look_listed(bits), cookie);

@@ -34,7 +34,7 @@ concept KeepsIndex = requires(Structure structure, std::uint64_t bits) {
 //   take_in_at_hand(entry)           the same, if one look and no call do it
 //   take_in_at_once(entry)           the same, if it takes no memory
 //   is_indexed(), tells(), look(bits), tells_among(), look_among(bits), look_listed(bits),
-//   take_found(found, cookie)  see below
+//   lists_none(bits), take_found(found, cookie)  see below
 //
 // Guarantees: those of the structure; the newest entry is found after all others,
 // because it is the last in order, unless overtaking is allowed.
@@ -132,9 +132,13 @@ class NewestEntry {
     return older_.look_among(bits);
   }
   // For a receive with wildcards, of the unexpected side: the bits of its envelope. Where
-  // nothing comes of the look, a search can tell.
+  // nothing comes of the look, the newest entry is the only one that may be the match if
+  // lists_none(), and otherwise a search can tell.
   auto look_listed(std::uint64_t bits) noexcept requires KeepsIndex<Structure> {
     return older_.look_listed(bits);
+  }
+  bool lists_none(std::uint64_t bits) noexcept requires KeepsIndex<Structure> {
+    return older_.lists_none(bits);
   }
   template <class Found>
   void take_found(Found found, void** cookie) noexcept requires KeepsIndex<Structure> {

@@ -61,10 +61,13 @@ class Twin {
       if (queue.is_indexed()) {
         if (key.mask != (kSourceMask | kTagMask)) {
           const MatchEnvelope receive = key_envelope(0, key);
-          const auto listed = queue.look_listed(key_bits(receive.source, receive.tag));
-          if (!listed) return Glance::unknown;
-          queue.take_found(listed, cookie);
-          return Glance::taken;
+          const std::uint64_t bits = key_bits(receive.source, receive.tag);
+          if (const auto listed = queue.look_listed(bits)) {
+            queue.take_found(listed, cookie);
+            return Glance::taken;
+          }
+          if (!queue.lists_none(bits)) return Glance::unknown;
+          return queue.take_newest(key, cookie, count) ? Glance::taken : Glance::none;
         }
         if (!queue.tells()) {
           if (!queue.tells_among()) return Glance::unknown;

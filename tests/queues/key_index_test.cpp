@@ -45,7 +45,7 @@ class Twin {
   Glance take_at_once(const MatchKey& key, std::uint64_t envelope, void** cookie) {
     if (key.mask == (kSourceMask | kTagMask)) return index.take(key, cookie);
     const auto listed = index.look_listed(envelope);
-    if (!listed) return Glance::unknown;
+    if (!listed) return index.lists_none(envelope) ? Glance::none : Glance::unknown;
     index.take_found(listed, cookie);
     ++taken_from_lists;
     return Glance::taken;
