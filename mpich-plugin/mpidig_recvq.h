@@ -7,9 +7,8 @@
  * part_unexp_list. Entries are in the tagline_matcher of the VCI, or of
  * partitioned communication, and the head says so. But most queues are short, and
  * the way into a library and back takes as long as a look at a few requests: up to
- * MPIDIG_MOST_LISTED of them are a list, as in MPICH itself, which becomes the
- * matcher's when one more comes, until that has been emptied. Where there is none or
- * one of them there is no call at all.
+ * MPIDIG_MOST_LISTED of them are a list, as in MPICH itself, for which there is no
+ * call. It becomes the matcher's when one more comes, until that has been emptied.
  *
  * Threads: calls for a VCI hold its lock, those for partitioned communication
  * that of VCI 0.

@@ -16,9 +16,8 @@ namespace {
 constexpr std::size_t kLeastPass = 64;
 constexpr std::size_t kMuchPass = 512;
 constexpr std::size_t kPassedPart = 256;
-// A message pays for what it adds, and for more where most of the log is gone.
-constexpr std::size_t kPassOfPush = 1;
-constexpr std::size_t kPassOfPushToLong = 2;
+// A message pays for more than it adds: a pass ends without searches, too.
+constexpr std::size_t kPassOfPush = 2;
 
 // Items of a pass that are on their way from memory at once.
 constexpr std::size_t kAhead = 16;
@@ -47,6 +46,7 @@ KeyIndex::KeyIndex(QueueResources& resources, QueueSide side) noexcept
 void KeyIndex::forget_log() const noexcept {
   drop_views();
   clear_log();
+  log_pool_.clear();
 }
 
 void KeyIndex::clear_log() const noexcept {
@@ -86,6 +86,15 @@ void KeyIndex::set_hints(const Hints& hints) noexcept {
   ++size_;
 }
 
+// Room for a message. Log and views only save time: where the memory ends they give way.
+bool KeyIndex::reserve_message() noexcept {
+  if (tables_[0].reserve() && (!is_logging() || log_.reserve(log_pool_))) return true;
+  if (!is_logging() && views_ == nullptr) return false;
+  forget_log();
+  log_no_more();
+  return tables_[0].reserve();
+}
+
 // An unexpected message: whether it has to be logged is seen when the index was empty,
 // and once it is long.
 bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
@@ -94,12 +103,12 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
   } else if (size_ == unlogged_) {
     start_log();
   }
-  if (!tables_[0].reserve() || (is_logging() && !log_.reserve(log_pool_))) return false;
+  if (!reserve_message()) return false;
   tables_[0].push(entry.key.bits, item_of(entry));
   log_and_view(entry);
   if (is_logging() && (passing_ || is_long_log())) [[unlikely]] {
     passing_ = true;
-    pass(is_long_log() ? kPassOfPushToLong : kPassOfPush);
+    pass(kPassOfPush);
   }
   return true;
 }

@@ -342,6 +342,7 @@ class KeyIndex {
     unlogged_ = may ? kMostUnlogged : ~std::size_t{0};
   }
   bool push_and_log(const QueueEntry& entry) noexcept;
+  bool reserve_message() noexcept;
   bool push_and_log_at_once(const QueueEntry& entry) noexcept;
   bool push_and_list_at_once(const QueueEntry& entry) noexcept;
   void log_and_view(const QueueEntry& entry) noexcept;

@@ -24,8 +24,8 @@ namespace tagline {
 // their position, beginning behind an empty slot, so what is left of a cluster is always
 // its end: a search in the old table starts where the moving has got to. A key whose
 // home has not been moved is still put into the old table, and looked for only there: so
-// the new one, whose pages the system clears when they are first touched, is written in
-// the order of its pages, and no operation waits for more than one of them.
+// the new one, whose pages the system clears when they are first touched, is written
+// nearly in the order of its pages, and no operation waits for more than a few of them.
 //
 // A table shrinks when in as many pops as it has slots it was never an eighth as
 // full as it may be: a queue that fills and drains again and again keeps its size.

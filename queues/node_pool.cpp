@@ -46,12 +46,15 @@ bool NodePool::add_chunk() noexcept {
   return true;
 }
 
-NodePool::~NodePool() {
+void NodePool::clear() noexcept {
   while (chunks_ != nullptr) {
     Chunk* next = chunks_->next;
     memory_->release(chunks_, chunks_->bytes);
     chunks_ = next;
   }
+  free_ = nullptr;
+  fresh_ = fresh_end_ = nullptr;
+  chunk_bytes_ = 0;
 }
 
 }  // namespace tagline

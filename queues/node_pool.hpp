@@ -11,7 +11,7 @@ namespace tagline {
 
 // Node memory of one matcher: nodes of one size, on cache-line boundaries.
 //
-// Chunks double in size and are kept until the pool dies. Their nodes are cut
+// Chunks double in size and are kept until the pool is cleared. Their nodes are cut
 // off a few at a time, so that a growing queue never waits for a whole chunk to
 // be touched; a released node is the next one handed out, while it is still in
 // the cache. Once a queue has been as long as it gets, grow() is not called again.
@@ -28,7 +28,7 @@ class NodePool {
   // node_bytes: size of a node, rounded up to whole cache lines.
   NodePool(NodeMemory& memory, std::size_t node_bytes) noexcept
       : node_bytes_((node_bytes + kCacheLine - 1) / kCacheLine * kCacheLine), memory_(&memory) {}
-  ~NodePool();
+  ~NodePool() { clear(); }
   NodePool(const NodePool&) = delete;
   NodePool& operator=(const NodePool&) = delete;
 
@@ -50,6 +50,9 @@ class NodePool {
     last->next = free_;
     free_ = first;
   }
+
+  // Gives its memory back; wants all nodes released, or nobody to use them again.
+  void clear() noexcept;
 
   // The pool is about to die with all its nodes: whoever has many may keep them.
   void doom() noexcept { doomed_ = true; }

@@ -265,6 +265,30 @@ TEST(KeyIndex, EveryLimitOfMemoryIsSurvived) {
   }
 }
 
+// A log of messages that are gone, where a wildcard had been searched for, takes no room from
+// new ones.
+TEST(KeyIndex, LogGivesWayToMessages) {
+  for (std::size_t limit = 100000; limit < 500000; limit += 17000) {
+    Twin twin(QueueSide::unexpected, 1, limit);
+    const auto fill = [&] {
+      int pushed = 0;
+      while (twin.push(1, pushed % 4)) ++pushed;
+      return pushed;
+    };
+    ASSERT_TRUE(twin.push(7, 7));  // stays
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(twin.push(1, 0));
+    for (int i = 0; i < 3; ++i) twin.look(kAnySource, 99);
+    const int first = fill();
+    while (twin.index.size() > 1) {
+      const int tag = key_tag(twin.reference.entries[1].key);
+      ASSERT_NO_FATAL_FAILURE(twin.take(1, tag));
+    }
+    EXPECT_GE(fill(), first * 9 / 10) << "limit " << limit;
+    ASSERT_NO_FATAL_FAILURE(twin.take(kAnySource, 7));
+    ASSERT_NO_FATAL_FAILURE(twin.take(kAnySource, 3));
+  }
+}
+
 TEST(KeyIndex, EqualReceiveIsFoundAmongItsLikes) {
   Twin twin(QueueSide::posted);
   for (int i = 0; i < 30; ++i) {
