@@ -142,6 +142,8 @@ class MatcherWays : public tagline_matcher {
     return look_at_newest<waits>(context, bits, receive, message, handle...);
   }
 
+  // Where no list has told the oldest message, one may tell that there is none: then only the
+  // newest is left.
   template <bool waits, class... Handle>
   [[gnu::noinline, gnu::flatten]] tagline_status look_at_newest(Context* context,
                                                                 std::uint64_t bits, void* receive,

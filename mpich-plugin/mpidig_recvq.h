@@ -47,6 +47,7 @@ int MPIDIG_recvq_init(void);
 #define MPIDIG_USES_HEAD (!ENABLE_PVAR_RECVQ)
 #endif
 
+/* Of a list that is full, or in the matcher: see MPIDIG_enqueue_request(). */
 void MPIDIG_recvq_append(MPIR_Request* request, MPIR_Request** list, enum MPIDIG_queue_type type);
 MPIR_Request* MPIDIG_recvq_search(int source, int tag, MPIR_Context_id_t context_id,
                                   MPIR_Request** list, enum MPIDIG_queue_type type, bool takes);

@@ -132,7 +132,7 @@ inline int hand_over(const mca_bml_base_btl_t* link, opal_convertor_t& convertor
   if (plugin.threads || !layout.contiguous) [[unlikely]] {
     return send_described(link, header, data, count, datatype, box);
   }
-  // No BTL looks at that of a message without data.
+  // Without data ob1 describes none either: no BTL may ask.
   if (layout.bytes != 0) describe<true>(kept_convertor, layout, datatype, count, box);
   return result_of(hand_over(link, kept_convertor, header, layout.bytes));
 }

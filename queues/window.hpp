@@ -40,7 +40,7 @@ class Window {
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   explicit Window(QueueResources& resources) noexcept : resources_(&resources) {
-    use(inline_bits_, inline_mask_, inline_payload_, nullptr, kInline);
+    use(inline_bits_, inline_mask_, inline_payload_, nullptr, kInline, kInline);
   }
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
@@ -288,12 +288,12 @@ class Window {
   }
 
   void use(std::uint64_t* bits, std::uint64_t* mask, Payload* payload, std::uint64_t* holes,
-           std::size_t capacity) noexcept {
+           std::size_t block_slots, std::size_t capacity) noexcept {
     bits_ = bits;
     mask_ = mask;
     payload_ = payload;
     hole_bits_ = holes;
-    block_slots_ = capacity;
+    block_slots_ = block_slots;
     wrap_ = capacity - 1;
     if (capacity <= kGroup)
       repeats_ = capacity == kGroup ? 1 : ~std::uint64_t{0} / ((std::uint64_t{1} << capacity) - 1);
@@ -375,8 +375,7 @@ inline bool Window::grow_into_block(std::size_t block_slots, std::size_t slots) 
   for (std::size_t i = to; i < std::min(slots, kGroup); ++i) block[i] = mask[i] = 0;
   std::fill_n(holes, words(block_slots), 0);
   release();
-  use(block, mask, payload, holes, block_slots);
-  wrap_ = slots - 1;
+  use(block, mask, payload, holes, block_slots, slots);
   head_ = 0;
   tail_ = to;
   holes_ = 0;
