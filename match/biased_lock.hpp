@@ -59,21 +59,18 @@ class BiasedLock {
     bias_.store(kFree, std::memory_order_relaxed);
   }
 
-  // The way in of the thread that has this favour; out again by leave(). Once it has failed,
-  // it fails for good. Inlined, all of them: nothing goes through memory.
+  // The way in of the thread that has this favour. Once it has failed, it fails for good.
+  // Inlined: nothing goes through memory. Out again by a store of false to inside(), release: it
+  // pairs with the acquire in finish().
   [[gnu::always_inline]] bool enter(Favour favour) noexcept {
     return enter(favour, inside_[favour % kFavours]);
-  }
-  // release: pairs with the acquire in finish().
-  [[gnu::always_inline]] void leave(Favour favour) noexcept {
-    inside_[favour % kFavours].store(false, std::memory_order_release);
   }
   // The same with the first favour of a lock, which is just this_thread(): the place of its
   // word need not be computed.
   [[gnu::always_inline]] bool enter_first() noexcept { return enter(this_thread(), inside_[0]); }
-  [[gnu::always_inline]] void leave_first() noexcept {
-    inside_[0].store(false, std::memory_order_release);
-  }
+
+  // The word of the last favour, for whoever is in, by the lock or by that favour.
+  std::atomic<bool>& inside() noexcept { return inside_[given_]; }
 
   // With the lock taken by lock(): whether the thread is favoured, if nothing is ending; what
   // to enter() with the next time, or 0.
@@ -174,14 +171,14 @@ class BiasedLock {
   }
   void finish(Favour favour) noexcept {
     Backoff backoff;
-    // acquire: pairs with the release in leave().
+    // acquire: pairs with the release of whoever leaves, see enter().
     while (inside_[favour % kFavours].load(std::memory_order_acquire)) backoff.wait();
     // release: whoever sees it sees what the favoured thread did.
     bias_.store(kGone, std::memory_order_release);
   }
 
   SpinLock held_;
-  std::uint8_t given_ = kFavours - 1;        // number of the last favour; with held_ taken
+  std::uint8_t given_ = kFavours - 1;        // number of the last favour; changes with held_ taken
   std::atomic<bool> inside_[kFavours] = {};  // each written by one thread only
   std::atomic<Favour> bias_{kGone};
 };

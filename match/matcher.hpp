@@ -23,9 +23,11 @@ namespace tagline {
 // to store the context.
 //
 // Public calls read as a sentence: search the other queue, else append to mine.
-template <class Queue>
-class QueueMatcher final : public MatcherWays<Queue> {
-  using Ways = MatcherWays<Queue>;
+//
+// Turns: what it does for threads that share it, see match/turns.hpp.
+template <class Queue, class Turns = NoTurns>
+class QueueMatcher final : public MatcherWays<Queue, Turns> {
+  using Ways = MatcherWays<Queue, Turns>;
 
  public:
   using typename tagline_matcher::Envelope;
@@ -182,6 +184,7 @@ class QueueMatcher final : public MatcherWays<Queue> {
   using Ways::append_any;
   using Ways::claim_and_tell;
   using Ways::contexts_;
+  using Ways::done;
   using Ways::find_in;
   using Ways::is_context;
   using Ways::kLeaves;
@@ -196,6 +199,8 @@ class QueueMatcher final : public MatcherWays<Queue> {
 
  public:
   // ---- Parts, for matchers that are made of several of these, one thread at a time.
+
+  Turns& turns() noexcept { return this->turns_; }
 
   // What a search has found, until something changes: to be taken or to be let go.
   struct Found {
@@ -319,14 +324,14 @@ class QueueMatcher final : public MatcherWays<Queue> {
   template <auto operation, class... Arguments>
   [[gnu::noinline, gnu::cold]] tagline_status with_context(Envelope envelope,
                                                            Arguments... arguments) noexcept {
-    if (contexts_.find_or_make(envelope.context_id) == nullptr) return no_memory();
+    if (contexts_.find_or_make(envelope.context_id) == nullptr) return done(no_memory());
     return (this->*operation)(envelope, arguments...);
   }
   // The same for operations that find nothing where there is no context.
   template <auto operation, class... Arguments>
   [[gnu::noinline, gnu::cold]] tagline_status with_known_context(Envelope envelope,
                                                                  Arguments... arguments) noexcept {
-    if (contexts_.find(envelope.context_id) == nullptr) return TAGLINE_NOT_FOUND;
+    if (contexts_.find(envelope.context_id) == nullptr) return done(TAGLINE_NOT_FOUND);
     return (this->*operation)(envelope, arguments...);
   }
 

@@ -10,6 +10,7 @@
 #include "match/operations.hpp"
 #include "match/side_counts.hpp"
 #include "match/tagline.h"
+#include "match/turns.hpp"
 #include "queues/resources.hpp"
 
 namespace tagline {
@@ -17,7 +18,7 @@ namespace tagline {
 // The ways of a message and of a receive through a context's two queues, from the shortest to
 // those that always do: what QueueMatcher's operations are made of. A base of the matcher, so
 // that each is a jump away and `this` is the same.
-template <class Queue>
+template <class Queue, class Turns>
 class MatcherWays : public tagline_matcher {
  protected:
   using Context = MatchContext<Queue>;
@@ -62,7 +63,7 @@ class MatcherWays : public tagline_matcher {
       return glance<own, waits>(context, bits, cookie, met, handle...);
     }
     const MatchKey key = {bits, kSourceMask | kTagMask};
-    if (search_and_take<other_side(own)>(context, key, met)) return TAGLINE_MATCHED;
+    if (search_and_take<other_side(own)>(context, key, met)) return done(TAGLINE_MATCHED);
     return wait<own, waits>(context, bits, cookie, handle...);
   }
 
@@ -85,7 +86,7 @@ class MatcherWays : public tagline_matcher {
     };
     if (const auto found = find()) return take_found<side>(context, found, met);
     const MatchKey key = {bits, kSourceMask | kTagMask};
-    if (other.take_newest(key, met, counter_of(side_of(side)))) return TAGLINE_MATCHED;
+    if (other.take_newest(key, met, counter_of(side_of(side)))) return done(TAGLINE_MATCHED);
     return wait<own, waits>(context, bits, cookie, handle...);
   }
 
@@ -97,7 +98,7 @@ class MatcherWays : public tagline_matcher {
     constexpr tagline_side side = other_side(own);
     const MatchKey key = {bits, kSourceMask | kTagMask};
     const Glance seen = queue_of(*context, side).take_at_hand(key, met, counter_of(side_of(side)));
-    if (seen == Glance::taken) return TAGLINE_MATCHED;
+    if (seen == Glance::taken) return done(TAGLINE_MATCHED);
     if (seen == Glance::none) return wait<own, waits>(context, bits, cookie, handle...);
     return search<own, waits>(context, bits, cookie, met, handle...);
   }
@@ -107,16 +108,16 @@ class MatcherWays : public tagline_matcher {
                                                         void* cookie, void** met,
                                                         Handle... handle) noexcept {
     const MatchKey key = {bits, kSourceMask | kTagMask};
-    if (search_and_take<other_side(own)>(context, key, met)) return TAGLINE_MATCHED;
+    if (search_and_take<other_side(own)>(context, key, met)) return done(TAGLINE_MATCHED);
     if constexpr (waits) return append<own>(context, key, cookie, handle...);
-    return TAGLINE_NOT_FOUND;
+    return done(TAGLINE_NOT_FOUND);
   }
 
   template <tagline_side own, bool waits, class... Handle>
   tagline_status wait(Context* context, std::uint64_t bits, void* cookie,
                       Handle... handle) noexcept {
     if constexpr (waits) return append_exact<own>(context, bits, cookie, handle...);
-    return TAGLINE_NOT_FOUND;
+    return done(TAGLINE_NOT_FOUND);
   }
 
   // The same for receives with wildcards.
@@ -130,7 +131,7 @@ class MatcherWays : public tagline_matcher {
     if (!context->unexpected.empty())
       return search_any<waits>(context, bits, receive, message, handle...);
     if constexpr (waits) return append_any(context, bits, receive, handle...);
-    return TAGLINE_NOT_FOUND;
+    return done(TAGLINE_NOT_FOUND);
   }
 
   template <bool waits, class... Handle>
@@ -153,9 +154,9 @@ class MatcherWays : public tagline_matcher {
       return search_any<waits>(context, bits, receive, message, handle...);
     const MatchKey key = wildcard_key(context, bits);
     if (context->unexpected.take_newest(key, message, counter_of(unexpected_)))
-      return TAGLINE_MATCHED;
+      return done(TAGLINE_MATCHED);
     if constexpr (waits) return append_any(context, bits, receive, handle...);
-    return TAGLINE_NOT_FOUND;
+    return done(TAGLINE_NOT_FOUND);
   }
 
   template <bool waits, class... Handle>
@@ -163,13 +164,13 @@ class MatcherWays : public tagline_matcher {
                                                             void* receive, void** message,
                                                             Handle... handle) noexcept {
     const MatchKey key = wildcard_key(context, bits);
-    if (search_and_take<TAGLINE_UNEXPECTED>(context, key, message)) return TAGLINE_MATCHED;
+    if (search_and_take<TAGLINE_UNEXPECTED>(context, key, message)) return done(TAGLINE_MATCHED);
     if constexpr (waits) {
       return context->posted.has_room()
                  ? push<TAGLINE_POSTED>(context, key, receive, handle...)
                  : append_behind<TAGLINE_POSTED>(context, key, receive, handle...);
     }
-    return TAGLINE_NOT_FOUND;
+    return done(TAGLINE_NOT_FOUND);
   }
 
   static MatchKey wildcard_key(const Context* context, std::uint64_t bits) noexcept {
@@ -182,17 +183,17 @@ class MatcherWays : public tagline_matcher {
                                                             void** cookie) noexcept {
     counter_of(side_of(which))(1, true);
     queue_of(*context, which).take_found(found, cookie);
-    return TAGLINE_MATCHED;
+    return done(TAGLINE_MATCHED);
   }
 
   [[gnu::noinline]] tagline_status claim_and_tell(Context* context, Envelope envelope,
                                                   void** message, Envelope* found) noexcept {
     const auto hit = find_in(context->unexpected, receive_key(envelope), unexpected_);
-    if (!hit) return TAGLINE_NOT_FOUND;
+    if (!hit) return done(TAGLINE_NOT_FOUND);
     const QueueEntry entry = take(context->unexpected, hit, unexpected_);
     *message = entry.cookie;
     *found = key_envelope(envelope.context_id, entry.key);
-    return TAGLINE_MATCHED;
+    return done(TAGLINE_MATCHED);
   }
 
   // Counts what a look tells.
@@ -290,7 +291,7 @@ class MatcherWays : public tagline_matcher {
                         tagline_handle* handle = nullptr) noexcept {
     Queue& queue = queue_of(*context, which);
     if (!queue.has_room() && !make_room(queue, side_of(which))) [[unlikely]]
-      return no_memory();
+      return done(no_memory());
     return push<which>(context, key, cookie, handle);
   }
 
@@ -299,6 +300,7 @@ class MatcherWays : public tagline_matcher {
   tagline_status push(Context* context, const MatchKey& key, void* cookie,
                       tagline_handle* handle) noexcept {
     Side& side = side_of(which);
+    if constexpr (which == TAGLINE_UNEXPECTED) turns_.number_message(side);
     queue_of(*context, which).append({key, cookie, side.next_sequence});
     if (handle != nullptr) *handle = side.next_sequence;
     if (++side.next_sequence == side.pause_at) [[unlikely]]
@@ -306,7 +308,7 @@ class MatcherWays : public tagline_matcher {
     if (side.length() > side.high_water) [[unlikely]] {
       side.high_water = side.length();
     }
-    return TAGLINE_QUEUED;
+    return done(TAGLINE_QUEUED);
   }
 
   [[gnu::noinline]] bool make_room(Queue& queue, Side& side) noexcept {
@@ -323,7 +325,7 @@ class MatcherWays : public tagline_matcher {
     side.high_water = std::max(side.high_water, side.length());
     contexts_.save_memory(posted_.length() + unexpected_.length());
     plan_pause(side);
-    return TAGLINE_QUEUED;
+    return done(TAGLINE_QUEUED);
   }
 
   void plan_pause(Side& side) noexcept {
@@ -331,9 +333,16 @@ class MatcherWays : public tagline_matcher {
     side.pause_at = contexts_.holds_much() && then > side.next_sequence ? then : 0;
   }
 
+  // The end of every way: all is told, and the next call may come.
+  tagline_status done(tagline_status status) noexcept {
+    turns_.end();
+    return status;
+  }
+
   Contexts<Queue> contexts_;
   Side posted_;
   Side unexpected_{1};
+  [[no_unique_address]] Turns turns_;
 
  private:
   static constexpr std::uint64_t kPauseAfter = 64;  // appends

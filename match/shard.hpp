@@ -55,7 +55,8 @@ struct alignas(kCacheLine) Shard {
   std::uint32_t handovers_drawn = 0;              // handovers then
 
   // The thread that the lock favours has it to itself, whatever the gate says since: nobody
-  // else closes before that thread has lost its favour. To be left by leave().
+  // else closes before that thread has lost its favour. The core ends the turn, see
+  // TurnsAtShard.
   [[gnu::always_inline]] bool enter() noexcept {
     // relaxed: a hint, for the lock to confirm.
     BiasedLock::Favour last = favour.load(std::memory_order_relaxed);
@@ -70,15 +71,12 @@ struct alignas(kCacheLine) Shard {
     favour.compare_exchange_strong(last, 0, std::memory_order_relaxed);
     return false;
   }
-  [[gnu::always_inline]] void leave() noexcept {
-    lock.leave(favour.load(std::memory_order_relaxed));
-  }
-
   // The same for the first favour of all alone, in few instructions.
   [[gnu::always_inline]] bool enter_first() noexcept {
-    return favour.load(std::memory_order_relaxed) == this_thread() && lock.enter_first();
+    if (favour.load(std::memory_order_relaxed) != this_thread()) [[unlikely]]
+      return false;
+    return lock.enter_first();
   }
-  [[gnu::always_inline]] void leave_first() noexcept { lock.leave_first(); }
 
   // With the lock taken, and the core there. Where there is none the line stays as it is.
   void remember_favour() noexcept {

@@ -35,61 +35,45 @@ class ShardedMatcher final : public tagline_matcher {
     isa_name = kernels.isa;
   }
 
+  // The six of every message: a jump into the shard for a thread alone, which nothing is saved
+  // for; by favour, by lock or with the gate closed behind that, each a jump further.
   tagline_status post_receive(Envelope envelope, void* receive, void** message,
                               tagline_handle* handle) noexcept override {
     Shard* const alone = parts_.enter_alone();
     if (alone == nullptr) return post_favoured(envelope, receive, message, handle);
-    const tagline_status status = alone->core->post_receive(envelope, receive, message, handle);
-    alone->leave_first();
-    return status;
+    return alone->core->post_receive(envelope, receive, message, handle);
   }
 
-  // Flattened, because what a core does itself is little but a jump; of a receive it does more,
-  // and would have to save registers here.
-  [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
-                                         void** receive) noexcept override {
+  tagline_status arrive(Envelope envelope, void* message, void** receive) noexcept override {
     Shard* const alone = parts_.enter_alone();
     if (alone == nullptr) return arrive_favoured(envelope, message, receive);
-    const tagline_status status = alone->core->arrive(envelope, message, receive);
-    alone->leave_first();
-    return status;
+    return alone->core->arrive(envelope, message, receive);
   }
 
   tagline_status claim(Envelope envelope, void** message, Envelope* found) noexcept override {
-    return parts_.visit(
-        envelope,
-        [&](Shard& shard) {
-          return shard.core ? shard.core->claim(envelope, message, found) : TAGLINE_NOT_FOUND;
-        },
-        [&] { return take_message(envelope, tell(envelope, message, found)); });
+    Shard* const alone = parts_.enter_alone();
+    if (alone == nullptr) return claim_favoured(envelope, message, found);
+    return alone->core->claim(envelope, message, found);
   }
 
   tagline_status append_receive(Envelope envelope, void* receive,
                                 tagline_handle* handle) noexcept override {
-    const auto append = [&](Shard& shard) {
-      if (!parts_.ready(shard)) return no_memory();
-      parts_.number_receive(shard);
-      return shard.core->append_receive(envelope, receive, handle);
-    };
-    return parts_.visit(envelope, append, [&] {
-      return parts_.has_shard(envelope) ? append(parts_.shard_of(envelope))
-                                        : append_wild(envelope, receive, handle);
-    });
+    Shard* const alone = parts_.enter_alone();
+    if (alone == nullptr) return append_receive_favoured(envelope, receive, handle);
+    return alone->core->append_receive(envelope, receive, handle);
   }
 
   // Half of arrive(), for hosts that store a message only when nobody waits for it.
-  [[gnu::flatten]] tagline_status match_message(Envelope envelope,
-                                                void** receive) noexcept override {
+  tagline_status match_message(Envelope envelope, void** receive) noexcept override {
     Shard* const alone = parts_.enter_alone();
     if (alone == nullptr) return match_favoured(envelope, receive);
-    const tagline_status status = alone->core->match_message(envelope, receive);
-    alone->leave_first();
-    return status;
+    return alone->core->match_message(envelope, receive);
   }
 
   tagline_status append_message(Envelope envelope, void* message) noexcept override {
-    const auto append = [&](Shard& shard) { return append_message(shard, envelope, message); };
-    return parts_.visit(envelope, append, [&] { return append(parts_.shard_of(envelope)); });
+    Shard* const alone = parts_.enter_alone();
+    if (alone == nullptr) return append_message_favoured(envelope, message);
+    return alone->core->append_message(envelope, message);
   }
 
   tagline_status probe(Envelope envelope, void** message, Envelope* found) noexcept override {
@@ -195,17 +179,15 @@ class ShardedMatcher final : public tagline_matcher {
  private:
   // ---- Among other threads ---------------------------------------------------------
 
-  // Apart, so that each way saves registers for itself only: for the thread that the lock
-  // of a shard favours, and for all others.
-  [[gnu::noinline, gnu::flatten]] tagline_status post_favoured(Envelope envelope, void* receive,
-                                                               void** message,
-                                                               tagline_handle* handle) noexcept {
+  // Each way apart, so that it saves registers for itself only. By lock flattened: what a lock
+  // keeps others from costs them the time as well.
+
+  [[gnu::noinline]] tagline_status post_favoured(Envelope envelope, void* receive, void** message,
+                                                 tagline_handle* handle) noexcept {
     Shard* const shard = parts_.enter(envelope);
     if (shard == nullptr) return post_among(envelope, receive, message, handle);
     parts_.number_among(*shard);
-    const tagline_status status = shard->core->post_receive(envelope, receive, message, handle);
-    shard->leave();
-    return status;
+    return shard->core->post_receive(envelope, receive, message, handle);
   }
   [[gnu::noinline, gnu::flatten]] tagline_status post_among(Envelope envelope, void* receive,
                                                             void** message,
@@ -215,28 +197,60 @@ class ShardedMatcher final : public tagline_matcher {
         [=, this] { return post_closed(envelope, receive, message, handle); });
   }
 
-  [[gnu::noinline, gnu::flatten]] tagline_status arrive_favoured(Envelope envelope, void* message,
-                                                                 void** receive) noexcept {
+  [[gnu::noinline]] tagline_status arrive_favoured(Envelope envelope, void* message,
+                                                   void** receive) noexcept {
     Shard* const shard = parts_.enter(envelope);
     if (shard == nullptr) return arrive_among(envelope, message, receive);
-    const tagline_status status = match_or_append(*shard, envelope, message, receive);
-    shard->leave();
-    return status;
+    return shard->core->arrive(envelope, message, receive);
   }
   [[gnu::noinline, gnu::flatten]] tagline_status arrive_among(Envelope envelope, void* message,
                                                               void** receive) noexcept {
     return parts_.visit(
-        envelope, [&](Shard& shard) { return arrive(shard, envelope, message, receive); },
+        envelope,
+        [&](Shard& shard) {
+          return parts_.ready(shard) ? shard.core->arrive(envelope, message, receive) : no_memory();
+        },
         [=, this] { return arrive_closed(envelope, message, receive); });
   }
 
-  [[gnu::noinline, gnu::flatten]] tagline_status match_favoured(Envelope envelope,
-                                                                void** receive) noexcept {
+  [[gnu::noinline]] tagline_status claim_favoured(Envelope envelope, void** message,
+                                                  Envelope* found) noexcept {
+    Shard* const shard = parts_.enter(envelope);
+    if (shard == nullptr) return claim_among(envelope, message, found);
+    return shard->core->claim(envelope, message, found);
+  }
+  [[gnu::noinline, gnu::flatten]] tagline_status claim_among(Envelope envelope, void** message,
+                                                             Envelope* found) noexcept {
+    return parts_.visit(
+        envelope,
+        [&](Shard& shard) {
+          return shard.core ? shard.core->claim(envelope, message, found) : TAGLINE_NOT_FOUND;
+        },
+        [=, this] { return take_message(envelope, tell(envelope, message, found)); });
+  }
+
+  [[gnu::noinline]] tagline_status append_receive_favoured(Envelope envelope, void* receive,
+                                                           tagline_handle* handle) noexcept {
+    Shard* const shard = parts_.enter(envelope);
+    if (shard == nullptr) return append_receive_among(envelope, receive, handle);
+    parts_.number_among(*shard);
+    return shard->core->append_receive(envelope, receive, handle);
+  }
+  [[gnu::noinline, gnu::flatten]] tagline_status append_receive_among(
+      Envelope envelope, void* receive, tagline_handle* handle) noexcept {
+    return parts_.visit(
+        envelope, [&](Shard& shard) { return append_receive(shard, envelope, receive, handle); },
+        [=, this] {
+          return parts_.has_shard(envelope)
+                     ? append_receive(parts_.shard_of(envelope), envelope, receive, handle)
+                     : append_wild(envelope, receive, handle);
+        });
+  }
+
+  [[gnu::noinline]] tagline_status match_favoured(Envelope envelope, void** receive) noexcept {
     Shard* const shard = parts_.enter(envelope);
     if (shard == nullptr) return match_among(envelope, receive);
-    const tagline_status status = shard->core->match_message(envelope, receive);
-    shard->leave();
-    return status;
+    return shard->core->match_message(envelope, receive);
   }
   [[gnu::noinline, gnu::flatten]] tagline_status match_among(Envelope envelope,
                                                              void** receive) noexcept {
@@ -248,15 +262,17 @@ class ShardedMatcher final : public tagline_matcher {
         [=, this] { return take_receive(parts_.shard_of(envelope), envelope, receive); });
   }
 
-  tagline_status arrive(Shard& shard, Envelope envelope, void* message, void** receive) noexcept {
-    if (!parts_.ready(shard)) return no_memory();
-    return parts_.is_one() ? shard.core->arrive(envelope, message, receive)
-                           : match_or_append(shard, envelope, message, receive);
+  [[gnu::noinline]] tagline_status append_message_favoured(Envelope envelope,
+                                                           void* message) noexcept {
+    Shard* const shard = parts_.enter(envelope);
+    if (shard == nullptr) return append_message_among(envelope, message);
+    return shard->core->append_message(envelope, message);
   }
-  tagline_status match_or_append(Shard& shard, Envelope envelope, void* message,
-                                 void** receive) noexcept {
-    const tagline_status status = shard.core->match_message(envelope, receive);
-    return status == TAGLINE_MATCHED ? status : append_message(shard, envelope, message);
+  [[gnu::noinline, gnu::flatten]] tagline_status append_message_among(Envelope envelope,
+                                                                      void* message) noexcept {
+    return parts_.visit(
+        envelope, [&](Shard& shard) { return append_message(shard, envelope, message); },
+        [=, this] { return append_message(parts_.shard_of(envelope), envelope, message); });
   }
 
   tagline_status post(Shard& shard, Envelope envelope, void* receive, void** message,
@@ -266,10 +282,15 @@ class ShardedMatcher final : public tagline_matcher {
     return shard.core->post_receive(envelope, receive, message, handle);
   }
 
-  tagline_status append_message(Shard& shard, Envelope envelope, void* message) noexcept {
+  tagline_status append_receive(Shard& shard, Envelope envelope, void* receive,
+                                tagline_handle* handle) noexcept {
     if (!parts_.ready(shard)) return no_memory();
-    parts_.number_message(shard);
-    return shard.core->append_message(envelope, message);
+    parts_.number_receive(shard);
+    return shard.core->append_receive(envelope, receive, handle);
+  }
+
+  tagline_status append_message(Shard& shard, Envelope envelope, void* message) noexcept {
+    return parts_.ready(shard) ? shard.core->append_message(envelope, message) : no_memory();
   }
 
   // ---- With the gate closed ------------------------------------------------------

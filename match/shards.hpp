@@ -16,6 +16,7 @@
 #include "match/matcher.hpp"
 #include "match/shard.hpp"
 #include "match/shard_policy.hpp"
+#include "match/turns.hpp"
 
 namespace tagline {
 
@@ -57,7 +58,7 @@ namespace tagline {
 template <class Queue>
 class Shards : GateWord {
  public:
-  using Core = QueueMatcher<Queue>;
+  using Core = QueueMatcher<Queue, TurnsAtShard>;
   using Envelope = tagline_envelope;
 
   using Shard = tagline::Shard<Core>;
@@ -87,19 +88,19 @@ class Shards : GateWord {
       wild_ = make_core();
       gate_.store(fixed_shards - 1, std::memory_order_relaxed);
     } else {
-      first_.core = make_core();
       first_.lock.allow_bias();
+      settle(first_, make_core(), 1);
     }
   }
 
-  // The one shard, for the only thread that has called so far; to be left by leave_first().
+  // The one shard, for the only thread that has called so far, until its core ends the turn.
   // nullptr: enter().
   [[gnu::always_inline]] Shard* enter_alone() noexcept {
     return first_.enter_first() ? &first_ : nullptr;
   }
 
-  // The shard of the envelope, one of many, for the thread that its lock favours; to be left
-  // by leave(). nullptr: visit().
+  // The shard of the envelope, one of many, for the thread that its lock favours; likewise.
+  // nullptr: visit().
   [[gnu::always_inline]] Shard* enter(Envelope envelope) noexcept {
     // acquire, both: see visit(). Whoever closes ends all favours before it touches a shard,
     // so this gate does.
@@ -153,7 +154,7 @@ class Shards : GateWord {
     // relaxed: changes with the gate lock held.
     const std::uint64_t gate = gate_.load(std::memory_order_relaxed);
     const bool in_one = has_one_shard(envelope, gate);
-    if (is_one() || ((gate & kShut) == 0 && in_one)) return false;
+    if (mask() == 0 || ((gate & kShut) == 0 && in_one)) return false;
     const ShardPolicy::Clock::time_point since =
         in_one ? ShardPolicy::Clock::time_point{} : ShardPolicy::Clock::now();
     close();
@@ -288,16 +289,6 @@ class Shards : GateWord {
     }
   }
 
-  // Makes its next message younger than all that have arrived: a receive with a wildcard
-  // compares messages of several shards. One shard counts by itself.
-  void number_message(Shard& shard) noexcept {
-    if (mask() == 0) return;
-    // relaxed: if one arrival happens before another, so do their draws, of one counter.
-    shard.core->advance(TAGLINE_UNEXPECTED, next_stamp_.fetch_add(1, std::memory_order_relaxed));
-  }
-
-  bool is_one() const noexcept { return mask() == 0; }
-
  private:
   static constexpr std::uint64_t kBlock = 1024;
   static constexpr std::size_t kMostArrays = 16;
@@ -345,7 +336,9 @@ class Shards : GateWord {
     // relaxed: a shard's lock is held, unless all of them are. Whoever shuts the gate from here
     // on waits for that lock, and finds the favour.
     const bool open = (gate_.load(std::memory_order_relaxed) & kShut) == 0;
-    if (again && alone && open) shard.lock.favour_this_thread();
+    if (!again || !alone || !open) return;
+    shard.lock.favour_this_thread();
+    shard.core->turns().say_by(shard.lock.inside());
   }
 
   // Throws std::bad_alloc.
@@ -364,11 +357,18 @@ class Shards : GateWord {
     return make_core(next_number_.load(std::memory_order_relaxed));
   }
   [[gnu::noinline, gnu::cold]] bool make_core(Shard& shard) noexcept try {
-    shard.core = make_core();
-    shard.numbers_end = shard.core->next_sequence(TAGLINE_POSTED);
+    settle(shard, make_core(), mask() + 1);
     return true;
   } catch (const std::bad_alloc&) {
     return false;
+  }
+
+  // Makes it the core of one of so many shards. With the shard taken, or before anybody uses it.
+  void settle(Shard& shard, std::unique_ptr<Core> core, std::size_t count) noexcept {
+    core->turns().say_by(shard.lock.inside());
+    core->turns().number_from(count > 1 ? &next_stamp_ : nullptr);
+    shard.numbers_end = core->next_sequence(TAGLINE_POSTED);
+    shard.core = std::move(core);
   }
 
   // With the gate lock held.
@@ -494,7 +494,7 @@ class Shards : GateWord {
       shards_.store(arrays_.back().get(), std::memory_order_release);
     }
     wild_ = std::move(wild);
-    for (std::size_t i = 0; i < count; ++i) install(shards()[i], std::move(cores[i]));
+    for (std::size_t i = 0; i < count; ++i) install(shards()[i], std::move(cores[i]), count);
     gate_.store(gate, std::memory_order_relaxed);
     policy_.begin();
     return true;
@@ -531,12 +531,12 @@ class Shards : GateWord {
     }
   }
 
-  void install(Shard& shard, std::unique_ptr<Core> core) noexcept {
-    shard.core = std::move(core);
-    if (shard.core == nullptr) return;
-    shard.core->advance(TAGLINE_POSTED, next_number_.load(std::memory_order_relaxed));
-    shard.core->advance(TAGLINE_UNEXPECTED, next_stamp_.load(std::memory_order_relaxed));
-    shard.numbers_end = shard.core->next_sequence(TAGLINE_POSTED);
+  // nullptr: none, until something comes.
+  void install(Shard& shard, std::unique_ptr<Core> core, std::size_t count) noexcept {
+    if (core == nullptr) return;
+    core->advance(TAGLINE_POSTED, next_number_.load(std::memory_order_relaxed));
+    core->advance(TAGLINE_UNEXPECTED, next_stamp_.load(std::memory_order_relaxed));
+    settle(shard, std::move(core), count);
   }
 
   static void raise(std::atomic<std::uint64_t>& counter, std::uint64_t at_least) noexcept {

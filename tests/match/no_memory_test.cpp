@@ -7,7 +7,10 @@
 #include <limits>
 #include <new>
 
+#include "match/structures.hpp"
+#include "simd/kernels.hpp"
 #include "tests/support/all_matchers.hpp"
+#include "tests/support/counted_turns.hpp"
 #include "tests/support/effort.hpp"
 #include "tests/support/players.hpp"
 
@@ -109,7 +112,8 @@ TEST_P(NoMemory, EveryFailingAllocationOfTheSystemIsSurvived) {
 }
 
 TEST_P(NoMemory, ContextThatCouldNotBeMadeIsNone) {
-  const MatcherPointer matcher = make_matcher({GetParam().c_str(), nullptr, 0, 0, 0, nullptr, 0, 0});
+  const MatcherPointer matcher =
+      make_matcher({GetParam().c_str(), nullptr, 0, 0, 0, nullptr, 0, 0});
   fault_period = std::numeric_limits<unsigned>::max();
   for (fault_turn = 0; fault_turn < 3;) {
     void* out = nullptr;
@@ -130,6 +134,24 @@ TEST_P(NoMemory, ContextThatCouldNotBeMadeIsNone) {
     EXPECT_EQ(visited, 0);
     EXPECT_EQ(tagline_drop_context(matcher.get(), 7, nullptr, nullptr), 0u);
     EXPECT_EQ(tagline_cancel_receive(matcher.get(), {7, 0, 0}, nullptr), TAGLINE_NOT_FOUND);
+  }
+}
+
+// Another thread would wait for it.
+TEST(NoMemoryForAContext, EndsTheTurn) {
+  QueueMatcher<LinearQueue, CountedTurns> matcher({}, *simd::available_kernels(0), 0, 0);
+  fault_period = std::numeric_limits<unsigned>::max();
+  void* out = nullptr;
+  for (const bool posts : {false, true}) {
+    for (fault_turn = 0; fault_turn < 2;) {
+      matcher.turns() = {};
+      arm();
+      const tagline_status status = posts ? matcher.post_receive({7, 0, 0}, nullptr, &out, nullptr)
+                                          : matcher.arrive({7, 0, 0}, nullptr, &out);
+      disarm();
+      ASSERT_EQ(status, TAGLINE_NO_MEMORY);
+      EXPECT_EQ(matcher.turns().ended, 1);
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "match/shard.hpp"
+#include "match/turns.hpp"
 #include "tests/support/effort.hpp"
 
 namespace tagline::test {
@@ -65,12 +66,19 @@ INSTANTIATE_TEST_SUITE_P(
 
 using LockOfShard = Shard<int>;
 
+// As a core does.
+void leave(LockOfShard& shard) {
+  TurnsAtShard turns;
+  turns.say_by(shard.lock.inside());
+  turns.end();
+}
+
 // The favoured thread's way in where it is open, the lock otherwise.
 template <class Use>
 void with(LockOfShard& shard, Use use) {
   if (shard.enter()) {
     use();
-    shard.leave();
+    leave(shard);
     return;
   }
   shard.lock.lock();
@@ -88,7 +96,7 @@ void take_for_long(LockOfShard& shard) {
 }
 bool is_favoured(LockOfShard& shard) {
   if (!shard.enter()) return false;
-  shard.leave();
+  leave(shard);
   return true;
 }
 
@@ -107,7 +115,7 @@ TEST(BiasedLock, IsTheFirstThreadsUntilAnotherComes) {
   take_once(shard);
   ASSERT_TRUE(is_favoured(shard));
   ASSERT_TRUE(shard.enter_first()) << "the short way";
-  shard.leave_first();
+  leave(shard);
   wait_until_free(shard);
   ASSERT_TRUE(is_favoured(shard)) << "its own looks leave it as it is";
   std::thread([&] {
@@ -176,7 +184,7 @@ TEST(BiasedLock, OthersWaitForTheFavouredThreadToLeave) {
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_FALSE(is_in.load());
-    shard.leave();
+    leave(shard);
     other.join();
     EXPECT_TRUE(is_in.load());
   }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a matcher that threads share does for the threads.
+//
+// They take turns at it. Whoever calls could end its own turn, but would have to save
+// registers for that, call and come back: a fifth of what the call costs. So the matcher itself
+// does, last of all, in the six operations that every message takes (post_receive, arrive and
+// their halves), and whoever has got the turn jumps there. All other operations leave the turn
+// to the caller.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "match/side_counts.hpp"
+
+namespace tagline {
+
+// Of one thread, or behind a lock that the caller holds and gives back.
+struct NoTurns {
+  void end() noexcept {}
+  void number_message(SideCounts&) noexcept {}
+};
+
+// Of a shard, see match/shards.hpp.
+class TurnsAtShard {
+ public:
+  // inside: by what the thread that the shard's lock favours says that it is there. A turn of
+  // whoever holds the lock finds it false, and may set it so again.
+  void say_by(std::atomic<bool>& inside) noexcept { inside_ = &inside; }
+  // Messages that wait are numbered from this, which tells their order among several shards;
+  // nullptr: the matcher counts by itself.
+  void number_from(std::atomic<std::uint64_t>* numbers) noexcept { numbers_ = numbers; }
+
+  // release: whoever waits for the turn sees what was done in it.
+  void end() noexcept { inside_->store(false, std::memory_order_release); }
+
+  // relaxed: if one arrival happens before another, so do their draws, of one counter.
+  void number_message(SideCounts& unexpected) noexcept {
+    if (numbers_ != nullptr) unexpected.advance(numbers_->fetch_add(1, std::memory_order_relaxed));
+  }
+
+ private:
+  std::atomic<bool> nobody_{false};
+  std::atomic<bool>* inside_ = &nobody_;
+  std::atomic<std::uint64_t>* numbers_ = nullptr;
+};
+
+}  // namespace tagline
