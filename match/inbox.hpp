@@ -16,6 +16,8 @@ namespace tagline {
 // Guarantees: append takes memory or fails and changes nothing; taking over takes none.
 class Inbox {
  public:
+  static constexpr std::uint64_t kInline = 4;  // that need no memory
+
   struct Item {
     std::uint64_t context_id;
     QueueEntry entry;
@@ -61,7 +63,6 @@ class Inbox {
   }
 
  private:
-  static constexpr std::uint64_t kInline = 4;
   static constexpr std::uint64_t kMostIdle = 256;
 
   bool grow() noexcept {

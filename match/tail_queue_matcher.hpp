@@ -106,9 +106,9 @@ class TailQueueSide {
 //   unexpected  [ oldest ... ] <- drained -- [ inbox ... newest ]  <- arrive
 //
 // post_receive searches the unexpected queue under that queue's lock. Only if it finds
-// nothing does it take the tail lock, and under both it takes over what has come to the
-// unexpected queue's inbox meanwhile, searching that too, and if there is still no match
-// appends to the inbox of the posted queue. arrive is the mirror image.
+// nothing does it take the tail lock, and under both it searches what has come to the
+// unexpected queue's inbox meanwhile, takes that over unless it is little, and if there is
+// still no match appends to the inbox of the posted queue. arrive is the mirror image.
 //
 // Why no match is lost: "nothing in your inbox fits" and "now I am in mine" are one step
 // under the tail lock, so of a receive and a message that fit, the one that takes it
@@ -311,13 +311,15 @@ class TailQueueMatcher final : public tagline_matcher {
   }
 
   // Moves what has come to the inbox to the queue, but for the oldest entry that fits if
-  // it is to be taken. Without memory for that the rest stays, it is still newer. Wants
-  // the lock of the queue's end and the tail lock.
+  // it is to be taken. Few entries stay, and are searched here: they are about to be matched,
+  // and whoever moved them would take the lines at the queue's end from the other thread, which
+  // takes them back. Without memory the rest stays as well. It is still newer. Wants the lock of
+  // the queue's end and the tail lock.
   template <class Hit>
   bool take_over(tagline_side which, Envelope envelope, Manner manner, Hit hit) {
     const MatchKey key = which == TAGLINE_POSTED ? exact_key(envelope) : receive_key(envelope);
     bool met = false;
-    bool full = false;
+    bool stays = inbox_[which].length() <= Inbox::kInline;
     inbox_[which].filter([&](const Inbox::Item& item) {
       if (!met && item.context_id == envelope.context_id && keys_meet(item.entry.key, key)) {
         met = true;
@@ -325,8 +327,8 @@ class TailQueueMatcher final : public tagline_matcher {
         inbox_matches_[which] += manner == kTake;
         if (manner == kTake) return false;
       }
-      full = full || side(which).append(item.context_id, item.entry) != TAGLINE_QUEUED;
-      return full;
+      stays = stays || side(which).append(item.context_id, item.entry) != TAGLINE_QUEUED;
+      return stays;
     });
     return met;
   }

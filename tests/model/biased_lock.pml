@@ -48,6 +48,14 @@ inline use() {
   users--
 }
 
+// What is done by the lock, or with the gate closed, ends as a favoured turn does: by the word
+// of the last favour (TurnsAtShard). Stores leave in their order, so the lock's comes later.
+inline use_and_end() {
+  use();
+  stores ! given, 0;
+  empty(stores)
+}
+
 // By what was seen of the bias.
 inline revoke() {
   bias = seen - seen % 2 + ENDING;
@@ -103,7 +111,7 @@ inline call() {
   :: !alone && shut ->
      atomic { !gate_lock -> gate_lock = 1 };
      if
-     :: shut -> use(); gate_lock = 0; break
+     :: shut -> use_and_end(); gate_lock = 0; break
      :: else -> gate_lock = 0
      fi
   :: !alone && !shut ->
@@ -122,7 +130,7 @@ inline call() {
 #ifndef BROKEN_GATE
         favour_me_and_remember();
 #endif
-        use();
+        use_and_end();
         held = 0;
         break
      fi
@@ -137,11 +145,11 @@ inline close_and_reopen() {
   !held;
   seen = bias;
   revoke_of_another();
-  use();
+  use_and_end();
   seen = 0;
   gate_lock = 0;
   atomic { !gate_lock -> gate_lock = 1 };
-  use();
+  use_and_end();
   shut = 0;
   gate_lock = 0
 }

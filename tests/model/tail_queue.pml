@@ -45,12 +45,16 @@ inline take_receive(list, m, found) {
   }
 }
 
-// One entry at a time: a step that another process could see, if the locks let it.
+// One entry at a time: a step that another process could see, if the locks let it. Or none
+// at all, while they are few.
 inline drain(inbox, list) {
-  do
-  :: inbox.length > 0 -> d_step { append(list, inbox.item[0]); remove(inbox, 0) }
-  :: else -> break
-  od
+  if
+  :: do
+     :: inbox.length > 0 -> d_step { append(list, inbox.item[0]); remove(inbox, 0) }
+     :: else -> break
+     od
+  :: skip
+  fi
 }
 
 inline post(r) {
