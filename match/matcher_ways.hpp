@@ -100,7 +100,29 @@ class MatcherWays : public tagline_matcher {
     const Glance seen = queue_of(*context, side).take_at_hand(key, met, counter_of(side_of(side)));
     if (seen == Glance::taken) return done(TAGLINE_MATCHED);
     if (seen == Glance::none) return wait<own, waits>(context, bits, cookie, handle...);
+    if constexpr (OffersGroup<Queue>)
+      return compare<own, waits>(context, bits, cookie, met, handle...);
     return search<own, waits>(context, bits, cookie, met, handle...);
+  }
+
+  // Where that does not tell, and the queue is short: all of it.
+  template <tagline_side own, bool waits, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status compare(Context* context, std::uint64_t bits,
+                                                         void* cookie, void** met,
+                                                         Handle... handle) noexcept {
+    constexpr tagline_side side = other_side(own);
+    Queue& other = queue_of(*context, side);
+    if (!other.is_one_group()) [[unlikely]]
+      return search<own, waits>(context, bits, cookie, met, handle...);
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    const auto count = [this](std::uint64_t depth, bool taken) {
+      Side& searched = side_of(side);
+      searched.left += taken;
+      searched.count_any_search(depth, taken);
+      note_memory(searched, depth);
+    };
+    if (other.take_from_group(key, met, count)) return done(TAGLINE_MATCHED);
+    return wait<own, waits>(context, bits, cookie, handle...);
   }
 
   template <tagline_side own, bool waits, class... Handle>
@@ -213,9 +235,13 @@ class MatcherWays : public tagline_matcher {
     });
   }
 
-  // A deep search may have made an index, and so taken memory as an append does.
   void count_search(Side& side, std::uint64_t depth, bool matched) noexcept {
     side.count_search(depth, matched);
+    note_memory(side, depth);
+  }
+
+  // A deep search may have made an index, and so taken memory as an append does.
+  void note_memory(Side& side, std::uint64_t depth) noexcept {
     if constexpr (OffersIndex<Queue>) {
       if (depth > kDeep && side.pause_at == 0) [[unlikely]]
         plan_pause(side);

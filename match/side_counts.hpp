@@ -26,6 +26,10 @@ struct alignas(kCacheLine) SideCounts {
   void count_search(std::uint64_t depth, bool matched) noexcept {
     if (depth == 1 && matched) [[likely]]
       return;
+    count_any_search(depth, matched);
+  }
+  // The same without asking, where nobody could foresee the answer.
+  void count_any_search(std::uint64_t depth, bool matched) noexcept {
     passed += depth - matched;
     if (!matched) ++other_searches;
     if (depth > depth_max) [[unlikely]]

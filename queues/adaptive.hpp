@@ -120,9 +120,19 @@ class WindowedIndex {
     if (is_indexed()) return counted(take_from_both(key, cookie));
     const Glance glance = window_.take_near(key, cookie, count);
     if (glance != Glance::unknown) return glance == Glance::taken;
-    if (indexing_ || !window_.is_one_group()) return counted(take_from_window(key, cookie));
+    return is_one_group() ? take_from_group(key, cookie, count)
+                          : counted(take_from_window(key, cookie));
+  }
+
+  // See queues/newest_entry.hpp; wants !is_indexed().
+  bool is_one_group() const noexcept { return !indexing_ && window_.is_one_group(); }
+  template <class Count>
+  bool take_from_group(const MatchKey& key, void** cookie, Count count) noexcept {
     const std::size_t position = window_.find_in_group(key);
-    if (position == Window::kNone) return counted({false, pass(window_.tail())});
+    if (position == Window::kNone) {
+      count(pass(window_.tail()), false);
+      return false;
+    }
     *cookie = window_.cookie_at(position);
     count(position - window_.head() + 1, true);
     window_.erase_in_group(position);

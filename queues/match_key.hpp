@@ -88,6 +88,11 @@ template <class Queue>
 concept OffersTake = requires(Queue queue, MatchKey key, void** cookie, CountOfSearch count) {
   queue.take(key, cookie, count);
 };
+// May compare all it has at once, where a glance has not told.
+template <class Queue>
+concept OffersGroup = requires(Queue queue, MatchKey key, void** cookie, CountOfSearch count) {
+  queue.is_one_group() && queue.take_from_group(key, cookie, count);
+};
 // May keep entries in an index.
 template <class Queue>
 concept OffersIndex = requires(Queue queue, std::uint64_t bits, void** cookie) {

@@ -15,6 +15,11 @@ concept KeepsIndex = requires(Structure structure, std::uint64_t bits) {
   structure.look(bits);
 };
 
+template <class Structure>
+concept KeepsGroup = requires(Structure structure) {
+  structure.is_one_group();
+};
+
 // A queue whose newest entry waits in the queue object itself, and goes to the
 // structure behind it only when a newer one comes.
 //
@@ -35,6 +40,8 @@ concept KeepsIndex = requires(Structure structure, std::uint64_t bits) {
 //   take_in_at_once(entry)           the same, if it takes no memory
 //   is_indexed(), tells(), look(bits), tells_among(), look_among(bits), look_listed(bits),
 //   lists_none(bits), take_found(found, cookie)  see below
+//   is_one_group()                   all it has can be compared at once;
+//   take_from_group(key, cookie, count)  then: take() by that
 //
 // Guarantees: those of the structure; the newest entry is found after all others,
 // because it is the last in order, unless overtaking is allowed.
@@ -159,16 +166,22 @@ class NewestEntry {
 
   template <class Count>
   bool take(const MatchKey& key, void** cookie, Count count) noexcept {
-    std::uint64_t passed = 0;
-    const auto count_match = [&](std::uint64_t depth, bool taken) {
-      if (taken) {
-        count(depth, true);
-      } else {
-        passed = depth;
-      }
-    };
-    if (!older_.empty() && take_from(older_, key, cookie, count_match)) return true;
-    return take_newest(key, cookie, count, passed);
+    return take_older_or_newest(key, cookie, count, [&](auto counted) {
+      return !older_.empty() && take_from(older_, key, cookie, counted);
+    });
+  }
+
+  // The same where the structure compares all older entries at once, if it does so now and
+  // take_at_hand() could not tell.
+  bool is_one_group() const noexcept requires KeepsGroup<Structure> {
+    return older_.is_one_group();
+  }
+  template <class Count>
+  bool take_from_group(const MatchKey& key, void** cookie,
+                       Count count) noexcept requires KeepsGroup<Structure> {
+    return take_older_or_newest(key, cookie, count, [&](auto counted) {
+      return older_.take_from_group(key, cookie, counted);
+    });
   }
 
   Hit find(const MatchKey& key, std::uint64_t& depth) noexcept {
@@ -222,6 +235,21 @@ class NewestEntry {
       return true;
     }
     return false;
+  }
+
+  // take_older(count) of the structure.
+  template <class Count, class TakeOlder>
+  bool take_older_or_newest(const MatchKey& key, void** cookie, Count count,
+                            TakeOlder take_older) noexcept {
+    std::uint64_t passed = 0;
+    const auto count_match = [&](std::uint64_t depth, bool taken) {
+      if (taken) {
+        count(depth, true);
+      } else {
+        passed = depth;
+      }
+    };
+    return take_older(count_match) || take_newest(key, cookie, count, passed);
   }
 
   bool is_newest_met(const MatchKey& key) const noexcept {

@@ -129,7 +129,8 @@ class Window {
         resources_->kernels.meeting(bits_, mask_, capacity(), key.bits, key.mask);
     const std::uint64_t met =
         std::rotr(slots * repeats_, static_cast<int>(head_ % kGroup)) & ~holes_ & wanted;
-    const std::size_t position = head_ + static_cast<std::size_t>(std::countr_zero(met));
+    if (met == 0) return kNone;
+    const std::size_t position = head_ + static_cast<unsigned>(std::countr_zero(met));
     return position < tail_ ? position : kNone;
   }
 
@@ -157,9 +158,10 @@ class Window {
     const bool is_newest = position + 1 == tail_;
     tail_ -= is_newest;
     const std::uint64_t holes = holes_ | std::uint64_t{!is_newest} << (position - head_);
-    const int gone = std::countr_one(holes);  // not all: the newest is never marked
+    if (~holes == 0) __builtin_unreachable();  // the newest is never marked
+    const auto gone = static_cast<unsigned>(std::countr_zero(~holes));
     holes_ = holes >> gone;
-    head_ += static_cast<std::size_t>(gone);
+    head_ += gone;
   }
 
   // The oldest position whose entry the condition holds for, or kNone.
