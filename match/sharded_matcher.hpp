@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "match/shards.hpp"
@@ -35,45 +36,26 @@ class ShardedMatcher final : public tagline_matcher {
     isa_name = kernels.isa;
   }
 
-  // The six of every message: a jump into the shard for a thread alone, which nothing is saved
-  // for; by favour, by lock or with the gate closed behind that, each a jump further.
+  // The six of every message.
   tagline_status post_receive(Envelope envelope, void* receive, void** message,
                               tagline_handle* handle) noexcept override {
-    Shard* const alone = parts_.enter_alone();
-    if (alone == nullptr) return post_favoured(envelope, receive, message, handle);
-    return alone->core->post_receive(envelope, receive, message, handle);
+    return enter<kPost, &ShardedMatcher::post_among>(envelope, receive, message, handle);
   }
-
   tagline_status arrive(Envelope envelope, void* message, void** receive) noexcept override {
-    Shard* const alone = parts_.enter_alone();
-    if (alone == nullptr) return arrive_favoured(envelope, message, receive);
-    return alone->core->arrive(envelope, message, receive);
+    return enter<kArrive, &ShardedMatcher::arrive_among>(envelope, message, receive);
   }
-
   tagline_status claim(Envelope envelope, void** message, Envelope* found) noexcept override {
-    Shard* const alone = parts_.enter_alone();
-    if (alone == nullptr) return claim_favoured(envelope, message, found);
-    return alone->core->claim(envelope, message, found);
+    return enter<kClaim, &ShardedMatcher::claim_among>(envelope, message, found);
   }
-
   tagline_status append_receive(Envelope envelope, void* receive,
                                 tagline_handle* handle) noexcept override {
-    Shard* const alone = parts_.enter_alone();
-    if (alone == nullptr) return append_receive_favoured(envelope, receive, handle);
-    return alone->core->append_receive(envelope, receive, handle);
+    return enter<kAppendReceive, &ShardedMatcher::append_receive_among>(envelope, receive, handle);
   }
-
-  // Half of arrive(), for hosts that store a message only when nobody waits for it.
   tagline_status match_message(Envelope envelope, void** receive) noexcept override {
-    Shard* const alone = parts_.enter_alone();
-    if (alone == nullptr) return match_favoured(envelope, receive);
-    return alone->core->match_message(envelope, receive);
+    return enter<kMatch, &ShardedMatcher::match_among>(envelope, receive);
   }
-
   tagline_status append_message(Envelope envelope, void* message) noexcept override {
-    Shard* const alone = parts_.enter_alone();
-    if (alone == nullptr) return append_message_favoured(envelope, message);
-    return alone->core->append_message(envelope, message);
+    return enter<kAppendMessage, &ShardedMatcher::append_message_among>(envelope, message);
   }
 
   tagline_status probe(Envelope envelope, void** message, Envelope* found) noexcept override {
@@ -177,31 +159,51 @@ class ShardedMatcher final : public tagline_matcher {
   }
 
  private:
+  // ---- Into a shard ----------------------------------------------------------------
+
+  static constexpr auto kPost = [](Core& core, auto... with) { return core.post_receive(with...); };
+  static constexpr auto kArrive = [](Core& core, auto... with) { return core.arrive(with...); };
+  static constexpr auto kClaim = [](Core& core, auto... with) { return core.claim(with...); };
+  static constexpr auto kAppendReceive = [](Core& core, auto... with) {
+    return core.append_receive(with...);
+  };
+  static constexpr auto kMatch = [](Core& core, auto... with) {
+    return core.match_message(with...);
+  };
+  static constexpr auto kAppendMessage = [](Core& core, auto... with) {
+    return core.append_message(with...);
+  };
+
+  // call(core, ...) ends the turn, see TurnsAtShard. A thread alone jumps into it; behind that,
+  // each a jump further and saving registers for itself only, are the thread that the lock of
+  // one of many shards favours, and all others: among().
+  template <auto call, auto among, class... Arguments>
+  [[gnu::always_inline]] tagline_status enter(Envelope envelope, Arguments... arguments) noexcept {
+    Shard* const alone = parts_.enter_alone();
+    if (alone == nullptr) return enter_favoured<call, among>(envelope, arguments...);
+    return call(*alone->core, envelope, arguments...);
+  }
+  template <auto call, auto among, class... Arguments>
+  [[gnu::noinline]] tagline_status enter_favoured(Envelope envelope,
+                                                  Arguments... arguments) noexcept {
+    constexpr bool is_receive = std::is_same_v<decltype(call), decltype(kPost)> ||
+                                std::is_same_v<decltype(call), decltype(kAppendReceive)>;
+    Shard* const shard = parts_.enter(envelope);
+    if (shard == nullptr) return (this->*among)(envelope, arguments...);
+    if constexpr (is_receive) parts_.number_among(*shard);
+    return call(*shard->core, envelope, arguments...);
+  }
+
   // ---- Among other threads ---------------------------------------------------------
 
-  // Each way apart, so that it saves registers for itself only. By lock flattened: what a lock
-  // keeps others from costs them the time as well.
+  // Flattened: what a lock keeps others from costs them the time as well.
 
-  [[gnu::noinline]] tagline_status post_favoured(Envelope envelope, void* receive, void** message,
-                                                 tagline_handle* handle) noexcept {
-    Shard* const shard = parts_.enter(envelope);
-    if (shard == nullptr) return post_among(envelope, receive, message, handle);
-    parts_.number_among(*shard);
-    return shard->core->post_receive(envelope, receive, message, handle);
-  }
   [[gnu::noinline, gnu::flatten]] tagline_status post_among(Envelope envelope, void* receive,
                                                             void** message,
                                                             tagline_handle* handle) noexcept {
     return parts_.visit(
         envelope, [&](Shard& shard) { return post(shard, envelope, receive, message, handle); },
         [=, this] { return post_closed(envelope, receive, message, handle); });
-  }
-
-  [[gnu::noinline]] tagline_status arrive_favoured(Envelope envelope, void* message,
-                                                   void** receive) noexcept {
-    Shard* const shard = parts_.enter(envelope);
-    if (shard == nullptr) return arrive_among(envelope, message, receive);
-    return shard->core->arrive(envelope, message, receive);
   }
   [[gnu::noinline, gnu::flatten]] tagline_status arrive_among(Envelope envelope, void* message,
                                                               void** receive) noexcept {
@@ -212,13 +214,6 @@ class ShardedMatcher final : public tagline_matcher {
         },
         [=, this] { return arrive_closed(envelope, message, receive); });
   }
-
-  [[gnu::noinline]] tagline_status claim_favoured(Envelope envelope, void** message,
-                                                  Envelope* found) noexcept {
-    Shard* const shard = parts_.enter(envelope);
-    if (shard == nullptr) return claim_among(envelope, message, found);
-    return shard->core->claim(envelope, message, found);
-  }
   [[gnu::noinline, gnu::flatten]] tagline_status claim_among(Envelope envelope, void** message,
                                                              Envelope* found) noexcept {
     return parts_.visit(
@@ -227,14 +222,6 @@ class ShardedMatcher final : public tagline_matcher {
           return shard.core ? shard.core->claim(envelope, message, found) : TAGLINE_NOT_FOUND;
         },
         [=, this] { return take_message(envelope, tell(envelope, message, found)); });
-  }
-
-  [[gnu::noinline]] tagline_status append_receive_favoured(Envelope envelope, void* receive,
-                                                           tagline_handle* handle) noexcept {
-    Shard* const shard = parts_.enter(envelope);
-    if (shard == nullptr) return append_receive_among(envelope, receive, handle);
-    parts_.number_among(*shard);
-    return shard->core->append_receive(envelope, receive, handle);
   }
   [[gnu::noinline, gnu::flatten]] tagline_status append_receive_among(
       Envelope envelope, void* receive, tagline_handle* handle) noexcept {
@@ -246,12 +233,6 @@ class ShardedMatcher final : public tagline_matcher {
                      : append_wild(envelope, receive, handle);
         });
   }
-
-  [[gnu::noinline]] tagline_status match_favoured(Envelope envelope, void** receive) noexcept {
-    Shard* const shard = parts_.enter(envelope);
-    if (shard == nullptr) return match_among(envelope, receive);
-    return shard->core->match_message(envelope, receive);
-  }
   [[gnu::noinline, gnu::flatten]] tagline_status match_among(Envelope envelope,
                                                              void** receive) noexcept {
     return parts_.visit(
@@ -260,13 +241,6 @@ class ShardedMatcher final : public tagline_matcher {
           return shard.core ? shard.core->match_message(envelope, receive) : TAGLINE_NOT_FOUND;
         },
         [=, this] { return take_receive(parts_.shard_of(envelope), envelope, receive); });
-  }
-
-  [[gnu::noinline]] tagline_status append_message_favoured(Envelope envelope,
-                                                           void* message) noexcept {
-    Shard* const shard = parts_.enter(envelope);
-    if (shard == nullptr) return append_message_among(envelope, message);
-    return shard->core->append_message(envelope, message);
   }
   [[gnu::noinline, gnu::flatten]] tagline_status append_message_among(Envelope envelope,
                                                                       void* message) noexcept {
