@@ -25,7 +25,7 @@ inline std::uintptr_t this_thread() noexcept {
 // communicator. At first that is whoever comes first; later a thread that has had the lock
 // to itself for long may be favoured again, a few times in the life of a lock.
 //
-// The favoured thread may enter and leave by plain stores to a word that nobody else writes.
+// The favoured thread may enter and leave by plain stores to a word that nobody else sets.
 // An atomic exchange would make its store visible before its next load; instead whoever
 // comes second makes it so, once:
 //
@@ -69,7 +69,8 @@ class BiasedLock {
   // word need not be computed.
   [[gnu::always_inline]] bool enter_first() noexcept { return enter(this_thread(), inside_[0]); }
 
-  // The word of the last favour, for whoever is in, by the lock or by that favour.
+  // The word of the last favour. For whoever is in: by that favour, by the lock, or because it has
+  // closed. The others may store false as well, which it is, or is about to be.
   std::atomic<bool>& inside() noexcept { return inside_[given_]; }
 
   // With the lock taken by lock(): whether the thread is favoured, if nothing is ending; what
@@ -179,7 +180,7 @@ class BiasedLock {
 
   SpinLock held_;
   std::uint8_t given_ = kFavours - 1;        // number of the last favour; changes with held_ taken
-  std::atomic<bool> inside_[kFavours] = {};  // each written by one thread only
+  std::atomic<bool> inside_[kFavours] = {};  // each set by one thread only
   std::atomic<Favour> bias_{kGone};
 };
 

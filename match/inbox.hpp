@@ -11,7 +11,7 @@
 namespace tagline {
 
 // The newest entries of a tail queue, in the order they came, until whoever searches
-// the queue takes them over.
+// the queue takes them over, because they are many, or one of them out.
 //
 // Guarantees: append takes memory or fails and changes nothing; taking over takes none.
 class Inbox {

@@ -189,8 +189,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   using Ways::is_context;
   using Ways::kLeaves;
   using Ways::kWaits;
+  using Ways::look_after_memory;
   using Ways::make_room;
-  using Ways::pause;
   using Ways::posted_;
   using Ways::queue_of;
   using Ways::side_of;
@@ -257,6 +257,10 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     side_of(side).advance(sequence);
   }
   std::uint64_t length(tagline_side side) noexcept { return side_of(side).length(); }
+  bool is_empty(tagline_side side, std::uint64_t context_id) noexcept {
+    Context* context = contexts_.find(context_id);
+    return context == nullptr || queue_of(*context, side).empty();
+  }
 
   // Appends with the entry's own sequence number, above those of its context.
   tagline_status append(tagline_side which, std::uint64_t context_id,
@@ -268,7 +272,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     if (!queue.has_room() && !make_room(queue, side)) return no_memory();
     side.advance(entry.sequence);
     queue.append(entry);
-    if (++side.next_sequence == side.pause_at) return pause(which);
+    if (++side.next_sequence == side.pause_at) look_after_memory(which);
     side.high_water = std::max(side.high_water, side.length());
     return TAGLINE_QUEUED;
   }

@@ -346,12 +346,15 @@ class MatcherWays : public tagline_matcher {
   // Much memory is looked after now and then, see Contexts. Behind an append that is done
   // but for the high water mark.
   [[gnu::noinline, gnu::cold]] tagline_status pause(tagline_side which) noexcept {
+    look_after_memory(which);
+    return done(TAGLINE_QUEUED);
+  }
+  void look_after_memory(tagline_side which) noexcept {
     Side& side = side_of(which);
     if (side.next_sequence == 0) side.skip_zero();
     side.high_water = std::max(side.high_water, side.length());
     contexts_.save_memory(posted_.length() + unexpected_.length());
     plan_pause(side);
-    return done(TAGLINE_QUEUED);
   }
 
   void plan_pause(Side& side) noexcept {

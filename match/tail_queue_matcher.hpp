@@ -48,7 +48,8 @@ class TailQueueSide {
     }
   }
 
-  // With the lock of the end held.
+  // Both with the lock of the end held. is_empty(): of the end.
+  bool is_empty(std::uint64_t context_id) noexcept { return back_.is_empty(which_, context_id); }
   tagline_status append(std::uint64_t context_id, const QueueEntry& entry) noexcept {
     const tagline_status status = back_.append(which_, context_id, entry);
     note_length();
@@ -279,8 +280,9 @@ class TailQueueMatcher final : public tagline_matcher {
             all.pool_bytes += part.pool_bytes;
           },
           [&](Inbox& inbox) {
-            const std::uint64_t matches = inbox_matches_[which];
-            add_statistics(sum, {inbox.length(), inbox.high_water(), matches, matches, 0, 0, 0});
+            add_statistics(sum, inbox_counts_[which]);
+            sum.length += inbox.length();
+            sum.high_water += inbox.high_water();
             all.pool_bytes += inbox.used_bytes();
           });
     }
@@ -318,18 +320,27 @@ class TailQueueMatcher final : public tagline_matcher {
   template <class Hit>
   bool take_over(tagline_side which, Envelope envelope, Manner manner, Hit hit) {
     const MatchKey key = which == TAGLINE_POSTED ? exact_key(envelope) : receive_key(envelope);
+    // Of the queue a search has been counted already if there was anything to search.
+    const bool begins = side(which).is_empty(envelope.context_id);
+    std::uint64_t depth = 0;
     bool met = false;
     bool stays = inbox_[which].length() <= Inbox::kInline;
     inbox_[which].filter([&](const Inbox::Item& item) {
-      if (!met && item.context_id == envelope.context_id && keys_meet(item.entry.key, key)) {
+      const bool is_looked_at = !met && item.context_id == envelope.context_id;
+      depth += is_looked_at;
+      if (is_looked_at && keys_meet(item.entry.key, key)) {
         met = true;
         hit(item.entry);
-        inbox_matches_[which] += manner == kTake;
         if (manner == kTake) return false;
       }
       stays = stays || side(which).append(item.context_id, item.entry) != TAGLINE_QUEUED;
       return stays;
     });
+    tagline_side_statistics& counts = inbox_counts_[which];
+    counts.searches += begins && depth > 0;
+    counts.matches += met && manner == kTake;
+    counts.search_depth_sum += depth;
+    counts.search_depth_max = std::max(counts.search_depth_max, depth);
     return met;
   }
 
@@ -407,7 +418,7 @@ class TailQueueMatcher final : public tagline_matcher {
   // Behind the tail lock, by side.
   std::uint64_t next_sequence_[2];
   mutable Inbox inbox_[2];
-  std::uint64_t inbox_matches_[2] = {0, 0};
+  tagline_side_statistics inbox_counts_[2] = {};  // but for length and high water mark
 };
 
 }  // namespace tagline

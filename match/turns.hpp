@@ -24,8 +24,8 @@ struct NoTurns {
 // Of a shard, see match/shards.hpp.
 class TurnsAtShard {
  public:
-  // inside: by what the thread that the shard's lock favours says that it is there. A turn of
-  // whoever holds the lock finds it false, and may set it so again.
+  // inside: by what the thread that the shard's lock favours says that it is there. In a turn by
+  // the lock, or with the gate closed, nobody is there by it, and false may be stored again.
   void say_by(std::atomic<bool>& inside) noexcept { inside_ = &inside; }
   // Messages that wait are numbered from this, which tells their order among several shards;
   // nullptr: the matcher counts by itself.

@@ -33,6 +33,7 @@ namespace tagline {
 class Window {
  public:
   static constexpr std::size_t kInline = 8;
+  static constexpr std::size_t kAtHand = 2;  // entries that take_near() tells all of
   // Slots that one word of holes stands for, compared at once.
   static constexpr std::size_t kGroup = 64;
   // Slots that a long window is made for; it can have more.
@@ -92,7 +93,7 @@ class Window {
       return Glance::taken;
     }
     const std::size_t length = tail_ - head_;
-    if (length > 2) return Glance::unknown;
+    if (length > kAtHand) return Glance::unknown;
     if (length == 1 || !meets(tail_ - 1, key)) {
       count(length, false);
       return Glance::none;
@@ -158,7 +159,7 @@ class Window {
     const bool is_newest = position + 1 == tail_;
     tail_ -= is_newest;
     const std::uint64_t holes = holes_ | std::uint64_t{!is_newest} << (position - head_);
-    if (~holes == 0) __builtin_unreachable();  // the newest is never marked
+    if (~holes == 0) __builtin_unreachable();  // place 63 would be the newest's, never marked
     const auto gone = static_cast<unsigned>(std::countr_zero(~holes));
     holes_ = holes >> gone;
     head_ += gone;

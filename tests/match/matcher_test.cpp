@@ -201,6 +201,51 @@ TEST_P(Matcher, CountsWhatItDoes) {
   }
 }
 
+// Searches in vain, then matches from the newest on; entries of another context are passed by.
+tagline_side_statistics count_of_posted(const char* queue, int entries) {
+  const MatcherPointer matcher = make_matcher({queue, nullptr, 0, 0, 0, nullptr, 0, 0});
+  void* out = nullptr;
+  tagline_post_receive(matcher.get(), {2, 0, 0}, nullptr, &out, nullptr);
+  for (int i = 0; i < entries; ++i) {
+    tagline_post_receive(matcher.get(), {1, 0, i}, nullptr, &out, nullptr);
+  }
+  for (int i = 0; i < 200; ++i) tagline_match_message(matcher.get(), {1, 1, i}, &out);
+  tagline_match_message(matcher.get(), {3, 1, 0}, &out);
+  for (int i = entries - 1; i >= 0; --i) {
+    EXPECT_EQ(tagline_match_message(matcher.get(), {1, 0, i}, &out), TAGLINE_MATCHED);
+  }
+  tagline_statistics all;
+  tagline_get_statistics(matcher.get(), &all);
+  return all.posted;
+}
+
+TEST(TailQueues, CountAsOneListDoes) {
+  for (const int entries : {1, 3, 4, 7, 20}) {
+    const tagline_side_statistics list = count_of_posted("linear", entries);
+    for (const char* queue : {"tail:linear", "tail@mcs:linear", "binned:linear"}) {
+      const tagline_side_statistics parts = count_of_posted(queue, entries);
+      EXPECT_EQ(parts.searches, list.searches) << queue << ", " << entries;
+      EXPECT_EQ(parts.matches, list.matches) << queue << ", " << entries;
+      EXPECT_EQ(parts.search_depth_sum, list.search_depth_sum) << queue << ", " << entries;
+      EXPECT_EQ(parts.search_depth_max, list.search_depth_max) << queue << ", " << entries;
+      EXPECT_EQ(parts.length, list.length) << queue << ", " << entries;
+    }
+  }
+}
+
+TEST(AdaptiveMatcher, MakesNoIndexOfThreeEntriesThatWait) {
+  const MatcherPointer matcher = make_matcher({"adaptive", nullptr, 0, 0, 0, nullptr, 0, 0});
+  void* out = nullptr;
+  for (int i = 0; i < 3; ++i) {
+    tagline_post_receive(matcher.get(), {1, 0, i}, nullptr, &out, nullptr);
+  }
+  for (int i = 0; i < 1000; ++i) tagline_match_message(matcher.get(), {1, 1, i}, &out);
+  tagline_statistics all;
+  tagline_get_statistics(matcher.get(), &all);
+  EXPECT_EQ(all.pool_bytes, 0u);
+  EXPECT_EQ(all.posted.search_depth_sum, 3000u);
+}
+
 TEST_P(Matcher, TakesNoMemoryOnceWarm) {
   const auto fill_and_drain = [&] {
     for (int i = 0; i < 5000; ++i) post({1, 0, i}, 1);
