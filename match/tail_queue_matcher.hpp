@@ -48,8 +48,9 @@ class TailQueueSide {
     }
   }
 
-  // Both with the lock of the end held. is_empty(): of the end.
+  // Both with the lock of the end held; is_empty() tells of the end.
   bool is_empty(std::uint64_t context_id) noexcept { return back_.is_empty(which_, context_id); }
+
   tagline_status append(std::uint64_t context_id, const QueueEntry& entry) noexcept {
     const tagline_status status = back_.append(which_, context_id, entry);
     note_length();

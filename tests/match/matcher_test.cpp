@@ -211,7 +211,10 @@ tagline_side_statistics count_of_posted(const char* queue, int entries) {
   }
   for (int i = 0; i < 200; ++i) tagline_match_message(matcher.get(), {1, 1, i}, &out);
   tagline_match_message(matcher.get(), {3, 1, 0}, &out);
-  for (int i = entries - 1; i >= 0; --i) {
+  // Behind what has been searched by now.
+  tagline_post_receive(matcher.get(), {1, 0, entries}, nullptr, &out, nullptr);
+  tagline_match_message(matcher.get(), {1, 1, 0}, &out);
+  for (int i = entries; i >= 0; --i) {
     EXPECT_EQ(tagline_match_message(matcher.get(), {1, 0, i}, &out), TAGLINE_MATCHED);
   }
   tagline_statistics all;
@@ -227,7 +230,9 @@ TEST(TailQueues, CountAsOneListDoes) {
       EXPECT_EQ(parts.searches, list.searches) << queue << ", " << entries;
       EXPECT_EQ(parts.matches, list.matches) << queue << ", " << entries;
       EXPECT_EQ(parts.search_depth_sum, list.search_depth_sum) << queue << ", " << entries;
-      EXPECT_EQ(parts.search_depth_max, list.search_depth_max) << queue << ", " << entries;
+      // Of a search that goes through two parts, the deeper one.
+      EXPECT_GE(parts.search_depth_max, list.search_depth_max - 1) << queue << ", " << entries;
+      EXPECT_LE(parts.search_depth_max, list.search_depth_max) << queue << ", " << entries;
       EXPECT_EQ(parts.length, list.length) << queue << ", " << entries;
     }
   }
