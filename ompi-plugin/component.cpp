@@ -182,6 +182,8 @@ extern "C" int tagline_enable(bool enable) {
         make_list(&mca_pml_base_recv_requests, sizeof(ReceiveRequest), receive_request_class());
   }
   if (ompi_mpi_thread_multiple) plugin.threads = true;
+  // Where requests are limited, a thread that waits for one must find all that are free.
+  plugin.keeps_requests = plugin.threads && plugin.parameters.free_list_max < 0;
   plugin.enabled = true;
   return status;
 }
@@ -351,6 +353,8 @@ extern "C" int tagline_component_finalize(void) {
   close_credit();
   return_blocking_send_request();
   return_blocking_receive_request();
+  send_requests.empty();
+  receive_requests.empty();
   OBJ_DESTRUCT(&plugin.transfers);
   OBJ_DESTRUCT(&plugin.messages);
   return status;

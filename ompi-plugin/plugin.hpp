@@ -39,8 +39,9 @@ struct Parameters {
 
 struct Plugin {
   Parameters parameters;
-  bool enabled = false;        // this component won the selection
-  bool threads = false;        // several threads may be inside the component at once
+  bool enabled = false;         // this component won the selection
+  bool threads = false;         // several threads may be inside the component at once
+  bool keeps_requests = false;  // for the thread that has let go of them, see request_pool.hpp
   tagline_heater* heater = nullptr;
   bool credit = false;         // memory for unexpected messages is bounded, see credit.hpp
   opal_free_list_t messages;   // UnexpectedMessage

@@ -58,7 +58,7 @@ int post(ReceiveRequest& request) {
 
 // A request for a blocking call; NULL when the free list is exhausted.
 ReceiveRequest* take_blocking_request() {
-  if (plugin.threads || blocking_request == nullptr) return allocate_receive();
+  if (plugin.threads || blocking_request == nullptr) return receive_requests.take();
   ReceiveRequest* request = blocking_request;
   blocking_request = nullptr;
   return request;
@@ -71,8 +71,7 @@ void return_blocking_request(ReceiveRequest& request) {
   if (!plugin.threads && blocking_request == nullptr) {
     blocking_request = &request;
   } else {
-    opal_free_list_return(&mca_pml_base_recv_requests,
-                          reinterpret_cast<opal_free_list_item_t*>(&request));
+    receive_requests.give(request);
   }
 }
 
@@ -116,7 +115,7 @@ void receive_message(ReceiveRequest& request, void* data, std::size_t count,
 extern "C" int tagline_irecv_init(void* data, std::size_t count, ompi_datatype_t* datatype,
                                   int source, int tag, ompi_communicator_t* comm,
                                   ompi_request_t** handle) {
-  ReceiveRequest* request = allocate_receive();
+  ReceiveRequest* request = receive_requests.take();
   if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   prepare(*request, data, count, datatype, source, tag, comm, true);
   *handle = &request->ompi();
@@ -125,7 +124,7 @@ extern "C" int tagline_irecv_init(void* data, std::size_t count, ompi_datatype_t
 
 extern "C" int tagline_irecv(void* data, std::size_t count, ompi_datatype_t* datatype, int source,
                              int tag, ompi_communicator_t* comm, ompi_request_t** handle) {
-  ReceiveRequest* request = allocate_receive();
+  ReceiveRequest* request = receive_requests.take();
   if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   prepare(*request, data, count, datatype, source, tag, comm, false);
   *handle = &request->ompi();
@@ -152,7 +151,7 @@ extern "C" int tagline_recv(void* data, std::size_t count, ompi_datatype_t* data
 
 extern "C" int tagline_imrecv(void* data, std::size_t count, ompi_datatype_t* datatype,
                               ompi_message_t** message, ompi_request_t** handle) {
-  ReceiveRequest* request = allocate_receive();
+  ReceiveRequest* request = receive_requests.take();
   if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   *handle = &request->ompi();
   receive_message(*request, data, count, datatype, message);
@@ -176,8 +175,7 @@ int start_persistent(ReceiveRequest& request) {
 
 void return_blocking_receive_request() {
   if (blocking_request == nullptr) return;
-  opal_free_list_return(&mca_pml_base_recv_requests,
-                        reinterpret_cast<opal_free_list_item_t*>(blocking_request));
+  receive_requests.give(*blocking_request);
   blocking_request = nullptr;
 }
 

@@ -96,9 +96,8 @@ inline void unprepare_base(mca_pml_base_request_t& base, bool convertor) {
 
 }  // namespace
 
-SendRequest* allocate_send() {
-  return reinterpret_cast<SendRequest*>(opal_free_list_wait(&mca_pml_base_send_requests));
-}
+constinit RequestPool<SendRequest> send_requests{mca_pml_base_send_requests};
+constinit RequestPool<ReceiveRequest> receive_requests{mca_pml_base_recv_requests};
 
 void prepare(SendRequest& request, const void* buffer, std::size_t count, ompi_datatype_t* datatype,
              int peer, int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
@@ -123,14 +122,12 @@ void unprepare(ReceiveRequest& request) {
 
 void recycle(SendRequest& request) {
   unprepare(request);
-  opal_free_list_return(&mca_pml_base_send_requests,
-                        reinterpret_cast<opal_free_list_item_t*>(&request));
+  send_requests.give(request);
 }
 
 void recycle(ReceiveRequest& request) {
   unprepare(request);
-  opal_free_list_return(&mca_pml_base_recv_requests,
-                        reinterpret_cast<opal_free_list_item_t*>(&request));
+  receive_requests.give(request);
 }
 
 void wait(ompi_request_t& request, const mca_bml_base_endpoint_t* endpoint) {

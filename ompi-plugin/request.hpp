@@ -20,6 +20,7 @@
 #include "match/tagline.h"
 #include "pending.hpp"
 #include "plugin.hpp"
+#include "request_pool.hpp"
 
 namespace tagline::pml {
 
@@ -117,13 +118,11 @@ inline void prepare_blocking(ReceiveRequest& request, void* buffer, std::size_t 
                              ompi_datatype_t* datatype, int peer, int tag,
                              ompi_communicator_t* comm);
 
-// From Open MPI's free lists; NULL when they are exhausted.
-SendRequest* allocate_send();
-inline ReceiveRequest* allocate_receive() {
-  return reinterpret_cast<ReceiveRequest*>(opal_free_list_wait(&mca_pml_base_recv_requests));
-}
+// Those that are free.
+extern RequestPool<SendRequest> send_requests;
+extern RequestPool<ReceiveRequest> receive_requests;
 
-// Drops what prepare() referenced; recycle() also gives the request back to its list.
+// Drops what prepare() referenced; recycle() also gives the request back to its pool.
 void unprepare(SendRequest& request);
 void unprepare(ReceiveRequest& request);
 void recycle(SendRequest& request);

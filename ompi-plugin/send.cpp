@@ -192,7 +192,7 @@ int buffer(SendRequest& request) {
 extern "C" int tagline_isend_init(const void* data, std::size_t count, ompi_datatype_t* datatype,
                                   int peer, int tag, mca_pml_base_send_mode_t mode,
                                   ompi_communicator_t* comm, ompi_request_t** handle) {
-  SendRequest* request = allocate_send();
+  SendRequest* request = send_requests.take();
   if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   prepare(*request, data, count, datatype, peer, tag, mode, comm, true);
   *handle = &request->ompi();
@@ -236,7 +236,7 @@ namespace {
                                     int peer, int tag, mca_pml_base_send_mode_t mode,
                                     ompi_communicator_t* comm, ompi_request_t** handle,
                                     const EagerHeader* numbered) {
-  SendRequest* request = allocate_send();
+  SendRequest* request = send_requests.take();
   if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   prepare(*request, data, count, datatype, peer, tag, mode, comm, false);
   request->endpoint = endpoint_of(comm, peer);
@@ -260,7 +260,7 @@ namespace {
     request = blocking_request;
     blocking_request = nullptr;
   }
-  if (request == nullptr) request = allocate_send();
+  if (request == nullptr) request = send_requests.take();
   if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   prepare(*request, data, count, datatype, peer, header.tag, mode, comm, false);
   request->endpoint = endpoint_of(comm, peer);
@@ -359,8 +359,7 @@ int start_persistent(SendRequest& request) {
 
 void return_blocking_send_request() {
   if (blocking_request == nullptr) return;
-  opal_free_list_return(&mca_pml_base_send_requests,
-                        reinterpret_cast<opal_free_list_item_t*>(blocking_request));
+  send_requests.give(*blocking_request);
   blocking_request = nullptr;
 }
 

@@ -3,7 +3,8 @@
 // its own communicator, by tag on a shared one, through any source, and by matched
 // probes that compete for the same messages; each also cancels, restarts persistent
 // requests, runs collectives and makes and frees communicators while the others do the same.
-// All threads send out of one attached buffer, which comes back when it is detached.
+// All threads send out of one attached buffer, which comes back when it is detached. Then threads
+// come and go, and complete the requests of others.
 #include <pthread.h>
 
 #include "program.h"
@@ -145,19 +146,7 @@ static void* run(void* argument_pointer) {
   return NULL;
 }
 
-int main(int argc, char** argv) {
-  int provided = 0;
-  begin_with_threads(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  rounds = (int)argument(argc, argv, "rounds", 200);
-  // Everybody sends before anybody receives: only with enough room for messages nobody waits for.
-  compete = argument(argc, argv, "competing", 1) != 0;
-  if (provided < MPI_THREAD_MULTIPLE) {
-    if (world_rank == 0) printf("%s: skipped: MPI_THREAD_MULTIPLE is not provided\n", program_name);
-    MPI_Finalize();
-    return kSkipped;
-  }
-  MPI_Comm_dup(MPI_COMM_WORLD, &shared);
-  for (int i = 0; i < kThreads; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &own[i]);
+static void together(void) {
   int buffer_bytes =
       4 * kThreads * kBufferedAtOnce * ((int)sizeof(int) + MPI_BSEND_OVERHEAD);
   void* buffer = allocate((size_t)buffer_bytes);
@@ -171,6 +160,69 @@ int main(int argc, char** argv) {
   for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
   MPI_Buffer_detach(&buffer, &buffer_bytes);
   free(buffer);
+}
+
+enum { kWindow = 100 };  // more than a component might keep for a thread
+static MPI_Request window[kWindow];
+static int window_values[kWindow];
+
+static void* post_window(void* unused) {
+  (void)unused;
+  for (int i = 0; i < kWindow; ++i) {
+    window_values[i] = -1;
+    MPI_Irecv(&window_values[i], 1, MPI_INT, partner_rank(), 90, shared, &window[i]);
+  }
+  return NULL;
+}
+
+static void* complete_window(void* unused) {
+  (void)unused;
+  MPI_Waitall(kWindow, window, MPI_STATUSES_IGNORE);
+  return NULL;
+}
+
+static void in_short_thread(void* (*use)(void*)) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, use, NULL);
+  pthread_join(thread, NULL);
+}
+
+// Whoever has posted receives is gone when they complete, or whoever completes them is new.
+static void handed_over(void) {
+  for (int round = 0; round < rounds / 4; ++round) {
+    const bool poster_leaves = round % 4 < 2;
+    if (poster_leaves) {
+      in_short_thread(post_window);
+    } else {
+      post_window(NULL);
+    }
+    for (int i = 0; i < kWindow; ++i) MPI_Send(&i, 1, MPI_INT, partner_rank(), 90, shared);
+    if (poster_leaves) {
+      complete_window(NULL);
+    } else {
+      in_short_thread(complete_window);
+    }
+    for (int i = 0; i < kWindow; ++i) {
+      EXPECT(window_values[i] == i, "the value %d, got %d", i, window_values[i]);
+    }
+  }
+}
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  begin_with_threads(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  rounds = (int)argument(argc, argv, "rounds", 200);
+  // Everybody sends before anybody receives: only with enough room for messages nobody waits for.
+  compete = argument(argc, argv, "competing", 1) != 0;
+  if (provided < MPI_THREAD_MULTIPLE) {
+    if (world_rank == 0) printf("%s: skipped: MPI_THREAD_MULTIPLE is not provided\n", program_name);
+    MPI_Finalize();
+    return kSkipped;
+  }
+  MPI_Comm_dup(MPI_COMM_WORLD, &shared);
+  for (int i = 0; i < kThreads; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &own[i]);
+  if (argument(argc, argv, "together", 1) != 0) together();
+  handed_over();
   for (int i = 0; i < kThreads; ++i) MPI_Comm_free(&own[i]);
   MPI_Comm_free(&shared);
   return finish();

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Requests of one kind that nobody uses: Open MPI's free list, and with several threads in front
+// of it a few for each thread.
+//
+// Open MPI's list is one stack. Threads that take turns at it take its head from each other, and
+// each gets the request that another one has just let go of, whose lines are in that one's cache.
+// A thread that gets its own back pays for neither.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "match/biased_lock.hpp"
+#include "match/locks.hpp"
+#include "plugin.hpp"
+
+namespace tagline::pml {
+
+// Any thread may call all but empty().
+template <class Request>
+class RequestPool {
+ public:
+  explicit constexpr RequestPool(opal_free_list_t& list) noexcept : list_(list) {}
+
+  // NULL: the free list is exhausted for good. Waits for others' requests if it has a limit.
+  Request* take() noexcept {
+    if (plugin.keeps_requests) [[unlikely]] {
+      if (Request* request = mine().take()) return request;
+    }
+    return reinterpret_cast<Request*>(opal_free_list_wait(&list_));
+  }
+
+  void give(Request& request) noexcept {
+    if (plugin.keeps_requests && mine().put(request)) [[unlikely]]
+      return;
+    give_to_list(request);
+  }
+
+  // Gives all back to the list. No other thread is in the component.
+  void empty() noexcept {
+    for (Kept& kept : kept_) {
+      while (Request* request = kept.take()) give_to_list(*request);
+    }
+  }
+
+ private:
+  // Of a thread, or of several that hash to the same one; those do not wait for each other.
+  class alignas(kCacheLine) Kept {
+   public:
+    // NULL: there is none.
+    Request* take() noexcept {
+      if (!lock_.try_lock()) return nullptr;
+      Request* const request = count_ == 0 ? nullptr : requests_[--count_];
+      lock_.unlock();
+      return request;
+    }
+    // False: there is no room.
+    bool put(Request& request) noexcept {
+      if (!lock_.try_lock()) return false;
+      const bool fits = count_ < requests_.size();
+      if (fits) requests_[count_++] = &request;
+      lock_.unlock();
+      return fits;
+    }
+
+   private:
+    SpinLock lock_;
+    std::uint32_t count_ = 0;
+    std::array<Request*, 78> requests_ = {};  // a window of 64 and some, in ten lines
+  };
+
+  static constexpr unsigned kBits = 6;
+
+  Kept& mine() noexcept { return kept_[(this_thread() * 0x9e3779b97f4a7c15u) >> (64 - kBits)]; }
+
+  void give_to_list(Request& request) noexcept {
+    opal_free_list_return(&list_, reinterpret_cast<opal_free_list_item_t*>(&request));
+  }
+
+  opal_free_list_t& list_;
+  std::array<Kept, 1u << kBits> kept_ = {};
+};
+
+}  // namespace tagline::pml
