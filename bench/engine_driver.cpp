@@ -284,7 +284,7 @@ void run(const Context& context, const Settings& settings, int& exit_code) {
     }
   }
   write_records(context.output, "engine", records);
-  write_plot(context.output / "engine.svg", plot_of(records, best_isa));
+  const bool plotted = write_plot(context.output / "engine.svg", plot_of(records, best_isa));
 
   for (const PanelAxes& axes : kPanels) {
     std::printf("%s", depth_table(records, best_isa, axes).c_str());
@@ -306,6 +306,7 @@ void run(const Context& context, const Settings& settings, int& exit_code) {
     std::printf("%zu benchmarks are left out because they would take too long.\n", left_out.size());
   }
   std::printf("%s/engine.json, .csv, .svg\n", context.output.c_str());
+  if (!plotted) exit_code = 1;
 }
 
 }  // namespace

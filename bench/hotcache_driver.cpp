@@ -245,7 +245,7 @@ void run(const Context& context, const Settings& settings, int& exit_code) {
     shared += result.is_shared ? 1 : 0;
   }
   write_records(context.output, "hotcache", records);
-  write_plot(context.output / "hotcache.svg", plot_of(results, shared > 0));
+  const bool plotted = write_plot(context.output / "hotcache.svg", plot_of(results, shared > 0));
 
   for (const bool is_shared : {true, false}) {
     const std::size_t points = is_shared ? shared : records.size() - shared;
@@ -263,6 +263,7 @@ void run(const Context& context, const Settings& settings, int& exit_code) {
   }
   std::printf("%s", neighbour_table(results).c_str());
   std::printf("%s/hotcache.json, .csv, .svg\n", context.output.c_str());
+  if (!plotted) exit_code = 1;
 }
 
 }  // namespace

@@ -163,7 +163,6 @@ std::vector<Record> make_records(const Rates& rates, const Record& common) {
     record["matches_per_second"] = all.median;
     set_spread(record, "matches_per_second", all);
     const auto set_ratio = [&](const char* name, const Point& base) {
-      if (base == point) return;
       if (const auto found = ratio(rates, point, base)) {
         record[name] = found->median;
         set_spread(record, name, *found);

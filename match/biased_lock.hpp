@@ -56,6 +56,7 @@ class BiasedLock {
   void allow_bias() noexcept {
     if (!allow_barriers()) return;
     given_ = 0;
+    // relaxed: nobody looks yet.
     bias_.store(kFree, std::memory_order_relaxed);
   }
 
@@ -74,7 +75,8 @@ class BiasedLock {
   std::atomic<bool>& inside() noexcept { return inside_[given_]; }
 
   // With the lock taken by lock(): whether the thread is favoured, if nothing is ending; what
-  // to enter() with the next time, or 0.
+  // to enter() with the next time, or 0. relaxed, both: only a closer changes it meanwhile, to
+  // end it, and enter() sees that.
   bool has_favour() const noexcept { return bias_.load(std::memory_order_relaxed) != kGone; }
   Favour favour() const noexcept {
     const Favour favour = bias_.load(std::memory_order_relaxed);
@@ -113,11 +115,13 @@ class BiasedLock {
     if (favour == kGone || favour == kFree) [[likely]]
       return false;
     if (thread_of(favour) == this_thread()) return false;
+    // seq_cst: as in revoke().
     bias_.store(favour | kEnding, std::memory_order_seq_cst);
     return true;
   }
   // Nothing to do if there is no favour that ends: somebody else has waited to the end.
   void wait_for_favoured() noexcept {
+    // acquire: as in wait_for_holder().
     const Favour favour = bias_.load(std::memory_order_acquire);
     if ((favour & kEnding) != 0) finish(favour);
   }
@@ -157,6 +161,7 @@ class BiasedLock {
     if (favour == kGone) [[likely]]
       return;
     if (favour == kFree) {
+      // relaxed: others look when they have taken the lock or seen it free.
       bias_.store(this_thread(), std::memory_order_relaxed);
     } else if (thread_of(favour) != this_thread()) {
       revoke(favour);
@@ -166,6 +171,7 @@ class BiasedLock {
   // Whoever closes does not hold the lock, and may do this together with whoever does: both
   // do the same for the same favour. No new one is given meanwhile, see Shards::lock().
   [[gnu::noinline, gnu::cold]] void revoke(Favour favour) noexcept {
+    // seq_cst: done before the barrier that follows, and after taking the lock or seeing it free.
     bias_.store(favour | kEnding, std::memory_order_seq_cst);
     barrier_in_all_threads();
     finish(favour);

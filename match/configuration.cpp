@@ -108,6 +108,17 @@ QueueText parse(const std::string& text) {
   return parts;
 }
 
+// The environment replaces what it names: a structure alone leaves several threads served in the
+// way that the option names.
+Wish wish_for_queue(const char* option) {
+  Wish queue = wish(option, "TAGLINE_QUEUE");
+  const QueueText own = parse(option == nullptr ? "" : option);
+  if (own.threading.empty() || !parse(queue.text).threading.empty()) return queue;
+  const std::string lock_or_shards = own.argument.empty() ? "" : "@" + own.argument;
+  queue.text = own.threading + lock_or_shards + ":" + queue.text;
+  return queue;
+}
+
 tagline_matcher* make_plain(const std::string& structure, const std::string& parameter,
                             const simd::Kernels& kernels, const tagline_options& options) {
   return with_structure(
@@ -173,7 +184,7 @@ tagline_matcher* make_by_profile(const std::string& path, const Wish& isa,
 
 tagline_matcher* make_matcher(const tagline_options& options) {
   const Wish isa = wish(options.isa, "TAGLINE_ISA");
-  const Wish queue = wish(options.queue, "TAGLINE_QUEUE");
+  const Wish queue = wish_for_queue(options.queue);
   const Wish profile = wish(options.profile, "TAGLINE_PROFILE");
   if (queue.text.empty() && !profile.text.empty()) {
     if (tagline_matcher* matcher = make_by_profile(profile.text, isa, options)) return matcher;

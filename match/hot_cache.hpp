@@ -36,9 +36,9 @@ namespace tagline {
 // up every kBlockLines, so the wait is a microsecond or two, unless the system has
 // taken the heater's processing unit away just then.
 //
-// Guarantees: add() and remove() are for any thread and never called to match or
-// append; wake() costs a load as long as there is nothing to wake; pause() stops
-// the heater within kBlockLines.
+// Guarantees: add() and remove() are for any thread, and called to match or append only
+// where that takes a block of memory or gives one back; wake() costs a load as long as there is
+// nothing to wake; pause() stops the heater within kBlockLines.
 class HotCache {
  public:
   struct Settings {

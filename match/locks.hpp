@@ -28,7 +28,7 @@ namespace tagline {
 //   ticket   one word, all together    first come        good          slow: the next one sleeps
 //   mutex    the system                whoever is first  the slowest   fine
 //
-// All of them spin for a moment and then yield the processor, so that an owner that
+// All but the mutex spin for a moment and then yield the processor, so that an owner that
 // has lost its core gets one back.
 
 // How one waits: pauses that double, then yields.
@@ -60,8 +60,8 @@ class Backoff {
  private:
   // What follows is not begun before the pauses are over. Otherwise a processor that guesses
   // wrongly when that is looks at the word meanwhile, for nothing, and takes its line from the
-  // owner each time: every third call of an owner waited for it, in some runs and not in others,
-  // as the guesses went.
+  // owner each time: on one machine every third call of an owner waited for it, in some runs and
+  // not in others, as the guesses went.
   static void end_speculation() noexcept {
 #if defined(__SSE2__)
     __builtin_ia32_lfence();
@@ -71,7 +71,7 @@ class Backoff {
   }
 
   static constexpr unsigned kLongest = 5;      // 32 pauses at a time
-  static constexpr unsigned kSpinRounds = 64;  // some microseconds
+  static constexpr unsigned kSpinRounds = 64;  // some tens of microseconds
   unsigned round_ = 0;
 };
 
@@ -166,6 +166,7 @@ class McsLock {
   }
 
   bool try_lock(LockNode& node) noexcept {
+    // relaxed: as in lock().
     node.next.store(nullptr, std::memory_order_relaxed);
     LockNode* none = nullptr;
     // As the exchange in lock(); relaxed on failure: nothing has been read or published.

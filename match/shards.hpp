@@ -102,8 +102,9 @@ class Shards : GateWord {
   // The shard of the envelope, one of many, for the thread that its lock favours; likewise.
   // nullptr: visit().
   [[gnu::always_inline]] Shard* enter(Envelope envelope) noexcept {
-    // acquire, both: see visit(). Whoever closes ends all favours before it touches a shard,
-    // so this gate does.
+    // acquire, both: see visit(). No need to look again with the shard entered: whoever else has
+    // closed since has ended this thread's favour before it touched the shard. A thread that
+    // closes keeps its own favours, and sees here what it has stored.
     const std::uint64_t gate = gate_.load(std::memory_order_acquire);
     if ((gate & kShut) != 0 || (gate & kMask) == 0 || !has_one_shard(envelope, gate)) {
       return nullptr;
@@ -495,6 +496,7 @@ class Shards : GateWord {
     }
     wild_ = std::move(wild);
     for (std::size_t i = 0; i < count; ++i) install(shards()[i], std::move(cores[i]), count);
+    // relaxed: reopen() publishes it.
     gate_.store(gate, std::memory_order_relaxed);
     policy_.begin();
     return true;
@@ -539,6 +541,7 @@ class Shards : GateWord {
     settle(shard, std::move(core), count);
   }
 
+  // relaxed: with the gate closed nobody else draws numbers.
   static void raise(std::atomic<std::uint64_t>& counter, std::uint64_t at_least) noexcept {
     if (older(counter.load(std::memory_order_relaxed), at_least)) {
       counter.store(at_least, std::memory_order_relaxed);

@@ -109,8 +109,9 @@ typedef void (*tagline_visitor)(void* user, tagline_side side, tagline_envelope 
 /** Start from TAGLINE_OPTIONS_DEFAULT; a zero or NULL field means the default. */
 typedef struct tagline_options {
   const char* queue;     /**< Queue structure, see tagline_queue_name(), alone or with a parameter:
-                              "array:64", "fuzzy:8". TAGLINE_QUEUE overrides. In front of it may
-                              stand how several threads are served: "tail@mcs:array:64". */
+                              "array:64", "fuzzy:8". In front of it may stand how several threads
+                              are served: "tail@mcs:array:64". TAGLINE_QUEUE overrides; a
+                              structure alone leaves what stands in front as it is. */
   const char* isa;       /**< Instruction set, see tagline_isa_name(). TAGLINE_ISA overrides. */
   size_t pool_bytes;     /**< Upper bound of node memory in bytes; 0: none. */
   uint64_t first_handle; /**< Handle of the first receive; 0: 1. Tests start near the wrap. */
@@ -363,7 +364,7 @@ typedef struct tagline_heater_options {
   uint64_t idle_ns;        /**< The heater pauses itself when nobody has called
                                 tagline_heater_wake() for so many nanoseconds; 0: never. */
   size_t max_lines;        /**< Most cache lines touched in a pass, regions in the order in which
-                                they came; 0: 8192 (512 KiB), which leaves other data room in the
+                                they came, or took the place of one that had gone; 0: 8192 (512 KiB), which leaves other data room in the
                                 heater's second level cache. */
   int32_t processing_unit; /**< Where it runs, by the system's number, or TAGLINE_AUTOMATIC_UNIT:
                                 a unit that shares the innermost cache possible with the

@@ -276,7 +276,8 @@ extern "C" int tagline_component_register(void) {
                 "is some again (0: it never pauses by itself)",
                 MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.hot_cache_idle_us);
   add_parameter("hot_cache_max_lines",
-                "Cache lines that are kept hot at most, the oldest memory first",
+                "Cache lines that are kept hot at most, in the order in which memory came, or took "
+                "the place of memory that had gone",
                 MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.hot_cache_max_lines);
   add_parameter("hot_cache_unit",
                 "Processing unit of the hot cache's thread, by the system's number (-1: found "
@@ -286,9 +287,8 @@ extern "C" int tagline_component_register(void) {
   mca_base_component_var_register(
       &mca_pml_tagline_component.pmlm_version, "hot_cache_paused",
       "The hot cache pauses, from the next MPI call that receives or makes progress on",
-      MCA_BASE_VAR_TYPE_BOOL,
-      nullptr, 0, MCA_BASE_VAR_FLAG_SETTABLE, OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_LOCAL,
-      &parameters.hot_cache_paused);
+      MCA_BASE_VAR_TYPE_BOOL, nullptr, 0, MCA_BASE_VAR_FLAG_SETTABLE, OPAL_INFO_LVL_5,
+      MCA_BASE_VAR_SCOPE_LOCAL, &parameters.hot_cache_paused);
   add_parameter("match_time",
                 "Count the time spent in matching, for the performance variable match_time; costs "
                 "two looks at the clock per message",

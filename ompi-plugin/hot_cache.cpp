@@ -6,11 +6,30 @@
 #include <atomic>
 #include <string>
 
+#include "match/locks.hpp"
+
 namespace tagline::pml {
 namespace {
 
-// Several threads may be here at once, and the value is all that matters.
+// Changes together with what the heater is told, behind the lock: several threads may be here.
 std::atomic<bool> is_told_to_pause{false};
+SpinLock telling;
+
+// Written at any time through MPI's tool interface.
+bool is_to_pause() { return load(plugin.parameters.hot_cache_paused); }
+
+[[gnu::cold]] void tell_heater() {
+  const LockGuard guard(telling);
+  const bool paused = is_to_pause();
+  if (paused == is_told_to_pause.load(std::memory_order_relaxed)) return;
+  if (paused) {
+    tagline_heater_pause(plugin.heater);
+  } else {
+    tagline_heater_resume(plugin.heater);
+  }
+  // relaxed: a thread that still sees the old value looks again behind the lock.
+  is_told_to_pause.store(paused, std::memory_order_relaxed);
+}
 
 // Waiting is communication, too.
 extern "C" int tagline_heater_progress() {
@@ -34,16 +53,8 @@ std::string own_units() {
 }  // namespace
 
 void say_communication() {
-  // Written at any time through MPI's tool interface.
-  const bool paused = *const_cast<const volatile bool*>(&plugin.parameters.hot_cache_paused);
-  if (paused != is_told_to_pause.load(std::memory_order_relaxed)) [[unlikely]] {
-    is_told_to_pause.store(paused, std::memory_order_relaxed);
-    if (paused) {
-      tagline_heater_pause(plugin.heater);
-    } else {
-      tagline_heater_resume(plugin.heater);
-    }
-  }
+  if (is_to_pause() != is_told_to_pause.load(std::memory_order_relaxed)) [[unlikely]]
+    tell_heater();
   tagline_heater_wake(plugin.heater);
 }
 

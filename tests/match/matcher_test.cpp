@@ -396,6 +396,14 @@ TEST_F(Environment, OverridesTheOptions) {
   EXPECT_STREQ(tagline_matcher_isa(matcher_.get()), "scalar");
 }
 
+TEST_F(Environment, LeavesThreadsServedAsTheOptionSays) {
+  setenv("TAGLINE_QUEUE", "linear", 1);
+  ASSERT_EQ(create("locked@mcs:vector", nullptr), TAGLINE_OK);
+  EXPECT_STREQ(tagline_matcher_queue(matcher_.get()), "locked@mcs:linear");
+  ASSERT_EQ(create("tail", nullptr), TAGLINE_OK);
+  EXPECT_STREQ(tagline_matcher_queue(matcher_.get()), "tail:linear");
+}
+
 TEST_F(Environment, DefaultsToTheBest) {
   ASSERT_EQ(create(nullptr, nullptr), TAGLINE_OK);
   EXPECT_STREQ(tagline_matcher_queue(matcher_.get()), tagline_queue_name(0));
