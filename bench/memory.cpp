@@ -109,6 +109,7 @@ void measure(const char* queue, int entries, bool searched) {
 }  // namespace
 
 int main() {
+  unsetenv("TAGLINE_QUEUE");  // it would override the structures
   std::vector<std::string> queues;
   for (unsigned i = 0; tagline_queue_name(i) != nullptr; ++i) {
     queues.push_back(tagline_queue_name(i));

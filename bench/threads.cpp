@@ -209,6 +209,7 @@ double measure(const Point& point, double ms) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  unsetenv("TAGLINE_QUEUE");  // it would override the structures
   CLI::App app{"Matches per second of several threads on one matcher"};
   std::vector<std::string> texts;
   double ms = 4;

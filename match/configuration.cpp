@@ -108,14 +108,15 @@ QueueText parse(const std::string& text) {
   return parts;
 }
 
-// The environment replaces what it names: a structure alone leaves several threads served in the
-// way that the option names.
+// A structure alone in the environment leaves several threads served in the way that the option
+// names.
 Wish wish_for_queue(const char* option) {
   Wish queue = wish(option, "TAGLINE_QUEUE");
   const QueueText own = parse(option == nullptr ? "" : option);
   if (own.threading.empty() || !parse(queue.text).threading.empty()) return queue;
   const std::string lock_or_shards = own.argument.empty() ? "" : "@" + own.argument;
   queue.text = own.threading + lock_or_shards + ":" + queue.text;
+  queue.origin = " (structure: TAGLINE_QUEUE)";
   return queue;
 }
 

@@ -22,7 +22,8 @@ namespace tagline {
 // a compute phase then finds its queues in that cache, or in the heater's own.
 //
 // Regions are the blocks of node memory, not the entries in them: who appends,
-// matches or removes does not know of the heater, and meets no lock of it.
+// matches or removes does not know of the heater, and meets no lock of it unless
+// blocks come or go.
 //
 //   first_ -> [begin lines owner] -> [free] -> [begin lines owner] -> nullptr
 //                                                  ^ touching_
@@ -36,9 +37,8 @@ namespace tagline {
 // up every kBlockLines, so the wait is a microsecond or two, unless the system has
 // taken the heater's processing unit away just then.
 //
-// Guarantees: add() and remove() are for any thread, and called to match or append only
-// where that takes a block of memory or gives one back; wake() costs a load as long as there is
-// nothing to wake; pause() stops the heater within kBlockLines.
+// Guarantees: add() and remove() are for any thread; wake() costs a load as long as
+// there is nothing to wake; pause() stops the heater within kBlockLines.
 class HotCache {
  public:
   struct Settings {

@@ -364,8 +364,9 @@ typedef struct tagline_heater_options {
   uint64_t idle_ns;        /**< The heater pauses itself when nobody has called
                                 tagline_heater_wake() for so many nanoseconds; 0: never. */
   size_t max_lines;        /**< Most cache lines touched in a pass, regions in the order in which
-                                they came, or took the place of one that had gone; 0: 8192 (512 KiB), which leaves other data room in the
-                                heater's second level cache. */
+                                they came, or took the place of one that had gone; 0: 8192 (512
+                                KiB), which leaves other data room in the heater's second level
+                                cache. */
   int32_t processing_unit; /**< Where it runs, by the system's number, or TAGLINE_AUTOMATIC_UNIT:
                                 a unit that shares the innermost cache possible with the
                                 creating thread, which should be bound to its own unit. */

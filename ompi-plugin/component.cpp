@@ -344,7 +344,7 @@ extern "C" mca_pml_base_module_t* tagline_component_init(int* priority, bool pro
 extern "C" int tagline_component_finalize(void) {
   // A component that lost the selection leaves the BML to the winner.
   if (!plugin.enabled) return OMPI_SUCCESS;
-  plugin.enabled = false;
+  plugin.enabled = plugin.keeps_requests = false;
   stop_heater();
   report_leftovers();
   const int status = mca_bml.bml_finalize();

@@ -56,7 +56,7 @@ int post(ReceiveRequest& request) {
   return OMPI_SUCCESS;
 }
 
-// A request for a blocking call; NULL when the free list is exhausted.
+// A request for a blocking call.
 ReceiveRequest* take_blocking_request() {
   if (plugin.threads || blocking_request == nullptr) return receive_requests.take();
   ReceiveRequest* request = blocking_request;

@@ -23,7 +23,7 @@ class RequestPool {
  public:
   explicit constexpr RequestPool(opal_free_list_t& list) noexcept : list_(list) {}
 
-  // NULL: the free list is exhausted for good. Waits for others' requests if it has a limit.
+  // Waits for one if the free list has a limit and all are in use.
   Request* take() noexcept {
     if (plugin.keeps_requests) [[unlikely]] {
       if (Request* request = mine().take()) return request;
@@ -70,9 +70,12 @@ class RequestPool {
     std::array<Request*, 78> requests_ = {};  // a window of 64 and some, in ten lines
   };
 
-  static constexpr unsigned kBits = 6;
+  static constexpr unsigned kBits = 8;
 
-  Kept& mine() noexcept { return kept_[(this_thread() * 0x9e3779b97f4a7c15u) >> (64 - kBits)]; }
+  // Stacks, and what tells threads apart with them, lie whole pages from each other.
+  Kept& mine() noexcept {
+    return kept_[((this_thread() >> 12) * 0x9e3779b97f4a7c15u) >> (64 - kBits)];
+  }
 
   void give_to_list(Request& request) noexcept {
     opal_free_list_return(&list_, reinterpret_cast<opal_free_list_item_t*>(&request));

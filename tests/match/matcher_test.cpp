@@ -402,6 +402,13 @@ TEST_F(Environment, LeavesThreadsServedAsTheOptionSays) {
   EXPECT_STREQ(tagline_matcher_queue(matcher_.get()), "locked@mcs:linear");
   ASSERT_EQ(create("tail", nullptr), TAGLINE_OK);
   EXPECT_STREQ(tagline_matcher_queue(matcher_.get()), "tail:linear");
+  EXPECT_EQ(create("tail@ticked:vector", nullptr), TAGLINE_INVALID);
+  EXPECT_NE(std::string(tagline_error_message()).find("structure: TAGLINE_QUEUE"),
+            std::string::npos)
+      << tagline_error_message();
+  setenv("TAGLINE_QUEUE", "locked@mcs:linear", 1);
+  ASSERT_EQ(create("tail:vector", nullptr), TAGLINE_OK);
+  EXPECT_STREQ(tagline_matcher_queue(matcher_.get()), "locked@mcs:linear");
 }
 
 TEST_F(Environment, DefaultsToTheBest) {

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -30,6 +31,13 @@ double seconds_in_all() {
   const char* wanted = std::getenv("TAGLINE_THREADS_SECONDS");
   return wanted != nullptr ? std::atof(wanted) : effort(60);
 }
+
+// Ends a program that hangs.
+class TimeLimit : public testing::Environment {
+  void SetUp() override { alarm(540 + static_cast<unsigned>(seconds_in_all())); }
+  void TearDown() override { alarm(0); }
+};
+[[maybe_unused]] const auto* const kTimeLimit = testing::AddGlobalTestEnvironment(new TimeLimit);
 
 struct Shape {
   std::string queue;
