@@ -73,6 +73,13 @@ inline ReceiveRequest* match(CommunicatorState& state, const Arrival& arrival,
   abort_job(tagline_error_message());
 }
 
+// The peer's next message is with the matcher: whoever sees it counted matches what he sends
+// behind it. Caller holds the lock.
+inline void note_matched(Peer& peer) {
+  // release: pairs with the acquire in needs_no_number().
+  std::atomic_ref(peer.arrived).store(peer.arrived + 1, std::memory_order_release);
+}
+
 // Hands over the held messages whose turn has come.
 void release_held(CommunicatorState& state, std::int32_t source) {
   Peer* peer = state.peers.find(source);
@@ -80,8 +87,8 @@ void release_held(CommunicatorState& state, std::int32_t source) {
     Guard guard(state.arrival_lock);
     StoredArrival* stored = take_held(state, source, peer->arrived);
     if (stored == nullptr) return;
-    ++peer->arrived;
     ReceiveRequest* request = match(state, stored->view(), stored);
+    note_matched(*peer);
     guard.unlock();
     if (request == nullptr) continue;
     deliver(*request, stored->view());
@@ -110,19 +117,22 @@ inline CommunicatorState* find_state(const Arrival& arrival) {
   CommunicatorState& state = *found;
   const std::int32_t source = header.source;
 
-  Guard guard(state.arrival_lock);
-  if ((header.context & kUnordered) == 0) {
-    Peer* peer = state.peers.find(source);
+  const bool ordered = (header.context & kUnordered) == 0;
+  Guard guard(ordered ? &state.arrival_lock : nullptr);
+  Peer* peer = nullptr;
+  if (ordered) [[likely]] {
+    peer = state.peers.find(source);
     if (peer == nullptr) [[unlikely]]
       abort_job("no memory for the state of a peer");
     if (header.sequence != peer->arrived) [[unlikely]] {
       hold(state, arrival);
       return;
     }
-    ++peer->arrived;
   }
   ReceiveRequest* request = match(state, arrival, nullptr);
-  const bool more = !state.held.empty();
+  if (ordered) [[likely]]
+    note_matched(*peer);
+  const bool more = ordered && !state.held.empty();
   guard.unlock();
 
   if (request != nullptr && plugin.credit) [[unlikely]]

@@ -64,12 +64,13 @@ struct CommunicatorState {
   PeerTable peers;
   // Guards Peer::arrived and held, and keeps messages in order on their way to the matcher,
   // which has locks of its own if there are several threads. Held no longer than a match takes.
-  SpinLock arrival_lock;
+  // Its line is not that of what every call reads.
+  alignas(kCacheLine) SpinLock arrival_lock;
   // Packets ahead of their turn by rank and sequence number: links of different speed, or a
   // sender whose first try found no resources.
   std::unordered_map<std::uint64_t, StoredArrival*> held;
   // By the side that was searched; counted if the user asked for it.
-  std::atomic<std::uint64_t> match_nanoseconds[2] = {};
+  alignas(kCacheLine) std::atomic<std::uint64_t> match_nanoseconds[2] = {};
   CommunicatorState* next = nullptr;   // of all communicators, see observe.cpp
   CommunicatorState** link = nullptr;  // what points to this one
 };

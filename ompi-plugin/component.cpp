@@ -332,6 +332,8 @@ extern "C" mca_pml_base_module_t* tagline_component_init(int* priority, bool pro
   publish_units();
   mca_btl_base_selected_module_t* selected;
   OPAL_LIST_FOREACH(selected, &mca_btl_base_modules_initialized, mca_btl_base_selected_module_t) {
+    const char* name = selected->btl_component->btl_version.mca_component_name;
+    if (std::strcmp(name, "self") == 0) plugin.self_btl = selected->btl_module;
     const std::uint32_t flags = selected->btl_module->btl_flags;
     if ((flags & MCA_BTL_FLAGS_BTL_PROGRESS_THREAD_ENABLED) != 0) plugin.threads = true;
     if ((flags & MCA_BTL_FLAGS_SINGLE_ADD_PROCS) != 0) {

@@ -42,6 +42,8 @@ struct Plugin {
   bool enabled = false;         // this component won the selection
   bool threads = false;         // several threads may be inside the component at once
   bool keeps_requests = false;  // for the thread that has let go of them, see request_pool.hpp
+  // The BTL to the process itself, which delivers within the call that sends; NULL: none.
+  const mca_btl_base_module_t* self_btl = nullptr;
   tagline_heater* heater = nullptr;
   bool credit = false;         // memory for unexpected messages is bounded, see credit.hpp
   opal_free_list_t messages;   // UnexpectedMessage
@@ -55,7 +57,9 @@ extern mca_pml_base_module_t module;
 template <class Mutex>
 class Guard {
  public:
-  explicit Guard(Mutex& mutex) : mutex_(plugin.threads ? &mutex : nullptr) {
+  explicit Guard(Mutex& mutex) : Guard(&mutex) {}
+  // NULL: there is nothing to guard.
+  explicit Guard(Mutex* mutex) : mutex_(plugin.threads ? mutex : nullptr) {
     if (mutex_ != nullptr) mutex_->lock();
   }
   ~Guard() { unlock(); }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The PML's send calls.
+#include <array>
+#include <cstdint>
 #include <type_traits>
 
 #include "communicator.hpp"
@@ -16,28 +18,45 @@ SendRequest* blocking_request = nullptr;
 // The last peer that was waited for in vain and has made no room since.
 const mca_bml_base_endpoint_t* deaf_peer = nullptr;
 
+// What a call is to send. What is not inlined gets it by value: so it stays in registers where
+// nothing else is called.
+struct Message {
+  const void* data;
+  std::size_t count;
+  const ompi_datatype_t* datatype;
+  int peer;
+  int tag;
+  ompi_communicator_t* comm;
+  bool many;  // more are likely to follow at once; throughput counts rather than latency
+
+  Layout layout() const { return Layout(data, count, datatype); }
+};
+
 // Every message of a communicator gets the peer's next number, unless it permits overtaking. That
 // is about the user's messages: collectives (negative tags) count on order all the same.
 // False: no memory for the peer.
-inline bool number(CommunicatorState& state, const ompi_communicator_t* comm, int peer, int tag,
-                   std::uint32_t& context, std::uint32_t& sequence) {
+inline bool number(const ompi_communicator_t* comm, int peer, int tag, EagerHeader& header) {
+  CommunicatorState& state = *state_of(comm);
+  header.source = comm->c_my_rank;
+  header.tag = tag;
   if (OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(comm) && tag >= 0) [[unlikely]] {
-    context = state.context_id | kUnordered;
-    sequence = 0;
+    header.context = state.context_id | kUnordered;
+    header.sequence = 0;
     return true;
   }
   Peer* entry = state.peers.find(peer);
   if (entry == nullptr) [[unlikely]]
     return false;
-  context = state.context_id;
-  sequence = add_fetch<std::uint32_t>(entry->sent, 1) - 1;
+  header.context = state.context_id;
+  header.sequence = add_fetch<std::uint32_t>(entry->sent, 1) - 1;
   return true;
 }
 
 enum class Inline {
   kSent,
-  kFull,  // not possible now
-  kNo,    // not with this message or this BTL
+  kFull,    // not possible now
+  kNo,      // not with this message or this BTL
+  kFailed,  // no memory for the peer, and the message has no number
 };
 
 // ---- the way of most messages ------------------------------------------------
@@ -94,17 +113,17 @@ inline int hand_over(const mca_bml_base_btl_t* link, opal_convertor_t& convertor
 
 // With a convertor of its own: data to be packed, or several threads.
 [[gnu::noinline]] Inline send_described(const mca_bml_base_btl_t* link, const EagerHeader& header,
-                                        const void* data, std::size_t count,
-                                        const ompi_datatype_t* datatype, bool box) {
-  const Layout layout(data, count, datatype);
+                                        Message message, bool box) {
+  const Layout layout = message.layout();
   opal_convertor_t convertor;
   if (layout.contiguous) {
-    describe<false>(convertor, layout, datatype, count, box);
+    describe<false>(convertor, layout, message.datatype, message.count, box);
     return result_of(hand_over(link, convertor, header, layout.bytes));
   }
   OBJ_CONSTRUCT(&convertor, opal_convertor_t);
   opal_convertor_copy_and_prepare_for_send(ompi_proc_local_proc->super.proc_convertor,
-                                           &datatype->super, count, data, 0, &convertor);
+                                           &message.datatype->super, message.count, message.data, 0,
+                                           &convertor);
   const int status = hand_over(link, convertor, header, layout.bytes);
   opal_convertor_cleanup(&convertor);
   return result_of(status);
@@ -112,13 +131,11 @@ inline int hand_over(const mca_bml_base_btl_t* link, opal_convertor_t& convertor
 
 // One try to put a whole message into a BTL without any request. The data has left the user's
 // buffer on success. If there was no room, the caller gives back the credit.
-//
-// many: more messages are likely to follow at once; throughput counts rather than latency.
+template <bool kThreads>
 [[gnu::always_inline]] inline Inline send_inline(mca_bml_base_endpoint_t* endpoint,
-                                                 const EagerHeader& header, const void* data,
-                                                 std::size_t count, const ompi_datatype_t* datatype,
-                                                 bool many) {
-  const Layout layout(data, count, datatype);
+                                                 const EagerHeader& header,
+                                                 const Message& message) {
+  const Layout layout = message.layout();
   mca_bml_base_btl_t* link = mca_bml_base_btl_array_get_next(&endpoint->btl_eager);
   if (link->btl->btl_sendi == nullptr || layout.bytes > plugin.parameters.send_inline_limit ||
       sizeof(header) + layout.bytes > link->btl->btl_eager_limit) {
@@ -127,13 +144,15 @@ inline int hand_over(const mca_bml_base_btl_t* link, opal_convertor_t& convertor
   if (!spend_for(endpoint, layout.bytes)) return Inline::kNo;
   // A BTL with a small box for messages in a hurry (vader) puts those into it whose data needs
   // no packing. A few large messages would fill it, and then all wait for its owner.
-  const bool box = !many || layout.bytes <= plugin.parameters.send_box_limit;
+  const bool box = !message.many || layout.bytes <= plugin.parameters.send_box_limit;
   if (!box) take_back_packet(endpoint, link, sizeof(header) + layout.bytes);
-  if (plugin.threads || !layout.contiguous) [[unlikely]] {
-    return send_described(link, header, data, count, datatype, box);
+  if (kThreads || !layout.contiguous) [[unlikely]] {
+    return send_described(link, header, message, box);
   }
   // Without data ob1 describes none either: no BTL may ask.
-  if (layout.bytes != 0) describe<true>(kept_convertor, layout, datatype, count, box);
+  if (layout.bytes != 0) {
+    describe<true>(kept_convertor, layout, message.datatype, message.count, box);
+  }
   return result_of(hand_over(link, kept_convertor, header, layout.bytes));
 }
 
@@ -141,18 +160,16 @@ inline int hand_over(const mca_bml_base_btl_t* link, opal_convertor_t& convertor
 // room in less time than it takes to queue the message, have it sent by progress and be told that
 // it has gone. One that does not listen is waited for once, not by each message.
 [[gnu::noinline]] Inline send_inline_soon(mca_bml_base_endpoint_t* endpoint,
-                                          const EagerHeader& header, const void* data,
-                                          std::size_t count, const ompi_datatype_t* datatype,
-                                          bool many) {
+                                          const EagerHeader& header, Message message) {
   constexpr unsigned kTries = 32;
   constexpr unsigned kPollsPerTry = 4;
-  const std::uint64_t charge = charge_of(Layout(data, count, datatype).bytes);
+  const std::uint64_t charge = charge_of(message.layout().bytes);
   refund_for(endpoint, charge);
   const auto poll = endpoint->btl_eager.bml_btls[0].btl->btl_component->btl_progress;
-  if (poll == nullptr || plugin.threads || deaf_peer == endpoint) return Inline::kNo;
+  if (poll == nullptr || deaf_peer == endpoint) return Inline::kNo;
   for (unsigned tries = 0; tries < kTries; ++tries) {
     for (unsigned i = 0; i < kPollsPerTry; ++i) poll();
-    const Inline result = send_inline(endpoint, header, data, count, datatype, many);
+    const Inline result = send_inline<false>(endpoint, header, message);
     if (result != Inline::kFull) return result;
     refund_for(endpoint, charge);
   }
@@ -162,6 +179,101 @@ inline int hand_over(const mca_bml_base_btl_t* link, opal_convertor_t& convertor
 
 [[gnu::noinline]] void has_room(const mca_bml_base_endpoint_t* endpoint) {
   if (deaf_peer == endpoint) deaf_peer = nullptr;
+}
+
+// With a single thread; the header gets the message's number.
+[[gnu::always_inline]] inline Inline send_alone(mca_bml_base_endpoint_t* endpoint,
+                                                const Message& message, EagerHeader& header) {
+  if (!number(message.comm, message.peer, message.tag, header)) [[unlikely]]
+    return Inline::kFailed;
+  Inline result = send_inline<false>(endpoint, header, message);
+  if (result == Inline::kFull) [[unlikely]] {
+    result = send_inline_soon(endpoint_of(message.comm, message.peer), header, message);
+  }
+  if (deaf_peer != nullptr && result == Inline::kSent) [[unlikely]]
+    has_room(endpoint_of(message.comm, message.peer));
+  return result;
+}
+
+// ---- the same among several threads ------------------------------------------
+
+// Threads that send to one peer take turns, each from a message's number until the BTL has it. So
+// messages set out in the order of their numbers, and the peer need not hold one that has
+// overtaken another. Besides, a BTL lets in one at a time anyway: a thread that has the turn finds
+// the BTL's lock free, and sends several messages before another one takes the lines away.
+//
+// It only saves time, and is not waited for at any price: where a BTL calls back who sends to the
+// same peer again, the turn's owner would wait for itself.
+class Turn {
+ public:
+  explicit Turn(const mca_bml_base_endpoint_t* endpoint) noexcept : lock_(&lock_of(endpoint)) {
+    if (!lock_->try_lock() && !wait()) lock_ = nullptr;
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    if (lock_ != nullptr) lock_->unlock();
+  }
+
+ private:
+  static constexpr unsigned kBits = 7;
+  static constexpr unsigned kMostWaits = 80;  // some tens of microseconds, then a few yields
+  struct alignas(kCacheLine) Place {
+    SpinLock lock;
+  };
+
+  // Peers may share one, and their messages then only wait a little.
+  static SpinLock& lock_of(const mca_bml_base_endpoint_t* endpoint) noexcept {
+    static constinit std::array<Place, 1u << kBits> places;
+    const auto address = reinterpret_cast<std::uintptr_t>(endpoint);
+    return places[(address * 0x9e3779b97f4a7c15u) >> (64 - kBits)].lock;
+  }
+
+  [[gnu::noinline]] bool wait() noexcept {
+    Backoff backoff;
+    for (unsigned waits = 0; waits < kMostWaits; ++waits) {
+      backoff.wait();
+      if (!lock_->is_held() && lock_->try_lock()) return true;
+    }
+    return false;
+  }
+
+  SpinLock* lock_;
+};
+
+// A message to the process itself is matched before the call that sends it returns. So it needs no
+// number to stay behind what its thread has sent before, unless that is on its way still, and
+// threads do not meet at the counters. False: it needs one.
+bool needs_no_number(const Message& message, EagerHeader& header) {
+  CommunicatorState& state = *state_of(message.comm);
+  Peer* const self = state.peers.find(message.peer);
+  // acquire, of arrived: pairs with the release in note_matched().
+  if (self == nullptr || load(self->sent) != load(self->arrived)) return false;
+  header = {state.context_id | kUnordered, message.comm->c_my_rank, message.tag, 0};
+  return true;
+}
+
+// Like send_alone(), but for the further tries: the peer's room is other threads' as well.
+[[gnu::noinline]] Inline send_among_threads(mca_bml_base_endpoint_t* endpoint, Message message,
+                                            EagerHeader& header) {
+  const auto send = [&] {
+    const Inline result = send_inline<true>(endpoint, header, message);
+    if (result == Inline::kFull) refund_for(endpoint, charge_of(message.layout().bytes));
+    return result;
+  };
+  if (endpoint->btl_eager.bml_btls[0].btl == plugin.self_btl) {
+    if (needs_no_number(message, header) && send() == Inline::kSent) return Inline::kSent;
+    return number(message.comm, message.peer, message.tag, header) ? send() : Inline::kFailed;
+  }
+  const Turn turn(endpoint);
+  return number(message.comm, message.peer, message.tag, header) ? send() : Inline::kFailed;
+}
+
+[[gnu::always_inline]] inline Inline send_at_once(mca_bml_base_endpoint_t* endpoint,
+                                                  const Message& message, EagerHeader& header) {
+  if (plugin.threads) [[unlikely]]
+    return send_among_threads(endpoint, message, header);
+  return send_alone(endpoint, message, header);
 }
 
 // Copies a buffered message into the user's attached buffer. From then on it is the user's
@@ -201,7 +313,8 @@ extern "C" int tagline_isend_init(const void* data, std::size_t count, ompi_data
 
 // The message must not get a number before nothing can fail any more: the receiver would wait for
 // it forever.
-int activate(SendRequest& request, std::uint32_t context, std::uint32_t sequence, bool numbered) {
+// numbered: the header of tries that were in vain, or NULL.
+int activate(SendRequest& request, const EagerHeader* numbered) {
   mca_pml_base_request_t& base = request.base.req_base;
   base.req_pml_complete = false;
   request.life = 0;
@@ -210,9 +323,9 @@ int activate(SendRequest& request, std::uint32_t context, std::uint32_t sequence
   request.ompi().req_status._cancelled = 0;
   const bool buffered = request.base.req_send_mode == MCA_PML_BASE_SEND_BUFFERED;
   int status = buffered ? buffer(request) : OMPI_SUCCESS;
-  if (status == OMPI_SUCCESS && !numbered &&
-      !number(*state_of(base.req_comm), base.req_comm, base.req_peer, base.req_tag, context,
-              sequence)) {
+  EagerHeader header;
+  if (status == OMPI_SUCCESS && numbered == nullptr &&
+      !number(base.req_comm, base.req_peer, base.req_tag, header)) {
     status = OMPI_ERR_OUT_OF_RESOURCE;
   }
   if (status != OMPI_SUCCESS) {
@@ -222,16 +335,17 @@ int activate(SendRequest& request, std::uint32_t context, std::uint32_t sequence
     request.ompi().req_state = OMPI_REQUEST_INACTIVE;
     return status;
   }
-  request.context = context;
-  request.sequence = sequence;
-  base.req_sequence = sequence;
+  if (numbered == nullptr) numbered = &header;
+  request.context = numbered->context;
+  request.sequence = numbered->sequence;
+  base.req_sequence = numbered->sequence;
   if (buffered && request.layout.bytes != 0) complete_for_user(request);
   return start(request);
 }
 
 namespace {
 
-// With a request; numbered: the header that the first tries have used, or NULL.
+// With a request; numbered: see activate().
 [[gnu::noinline]] int isend_request(const void* data, std::size_t count, ompi_datatype_t* datatype,
                                     int peer, int tag, mca_pml_base_send_mode_t mode,
                                     ompi_communicator_t* comm, ompi_request_t** handle,
@@ -240,9 +354,7 @@ namespace {
   if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   prepare(*request, data, count, datatype, peer, tag, mode, comm, false);
   request->endpoint = endpoint_of(comm, peer);
-  const int status = numbered != nullptr
-                         ? activate(*request, numbered->context, numbered->sequence, true)
-                         : activate(*request, 0, 0, false);
+  const int status = activate(*request, numbered);
   if (status != OMPI_SUCCESS) {
     recycle(*request);
     return status;
@@ -254,7 +366,7 @@ namespace {
 // Waits for a message that could not be sent at once.
 [[gnu::noinline]] int send_request(const void* data, std::size_t count, ompi_datatype_t* datatype,
                                    int peer, mca_pml_base_send_mode_t mode,
-                                   ompi_communicator_t* comm, const EagerHeader& header) {
+                                   ompi_communicator_t* comm, const EagerHeader& numbered) {
   SendRequest* request = nullptr;
   if (!plugin.threads) {
     request = blocking_request;
@@ -262,9 +374,9 @@ namespace {
   }
   if (request == nullptr) request = send_requests.take();
   if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
-  prepare(*request, data, count, datatype, peer, header.tag, mode, comm, false);
+  prepare(*request, data, count, datatype, peer, numbered.tag, mode, comm, false);
   request->endpoint = endpoint_of(comm, peer);
-  int status = activate(*request, header.context, header.sequence, true);
+  int status = activate(*request, &numbered);
   if (status != OMPI_SUCCESS) {
     recycle(*request);
     return status;
@@ -293,19 +405,13 @@ extern "C" int tagline_isend(const void* data, std::size_t count, ompi_datatype_
     return isend_request(data, count, datatype, peer, tag, mode, comm, handle, nullptr);
   }
   EagerHeader header;
-  if (!number(*state_of(comm), comm, peer, tag, header.context, header.sequence)) [[unlikely]]
+  const Inline result =
+      send_at_once(endpoint, {data, count, datatype, peer, tag, comm, true}, header);
+  if (result == Inline::kFailed) [[unlikely]]
     return OMPI_ERR_OUT_OF_RESOURCE;
-  header.source = comm->c_my_rank;
-  header.tag = tag;
-  Inline result = send_inline(endpoint, header, data, count, datatype, true);
-  if (result == Inline::kFull) [[unlikely]] {
-    result = send_inline_soon(endpoint_of(comm, peer), header, data, count, datatype, true);
-  }
   if (result != Inline::kSent) [[unlikely]] {
     return isend_request(data, count, datatype, peer, header.tag, mode, comm, handle, &header);
   }
-  if (deaf_peer != nullptr) [[unlikely]]
-    has_room(endpoint_of(comm, peer));
   // Nothing of a completed send's status is defined, so all such sends share one request.
   *handle = &ompi_request_empty;
   return OMPI_SUCCESS;
@@ -325,21 +431,15 @@ extern "C" int tagline_send(const void* data, std::size_t count, ompi_datatype_t
   if (endpoint == nullptr) [[unlikely]]
     return OMPI_ERR_UNREACH;
   EagerHeader header;
-  if (!number(*state_of(comm), comm, peer, tag, header.context, header.sequence)) [[unlikely]]
-    return OMPI_ERR_OUT_OF_RESOURCE;
-  header.source = comm->c_my_rank;
-  header.tag = tag;
-  if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS) {
-    Inline result = send_inline(endpoint, header, data, count, datatype, false);
-    if (result == Inline::kFull) [[unlikely]] {
-      result = send_inline_soon(endpoint_of(comm, peer), header, data, count, datatype, false);
-    }
-    if (result == Inline::kSent) [[likely]] {
-      if (deaf_peer != nullptr) [[unlikely]]
-        has_room(endpoint_of(comm, peer));
+  Inline result = Inline::kNo;
+  if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS) [[likely]] {
+    result = send_at_once(endpoint, {data, count, datatype, peer, tag, comm, false}, header);
+    if (result == Inline::kSent) [[likely]]
       return OMPI_SUCCESS;
-    }
+  } else if (!number(comm, peer, tag, header)) {
+    result = Inline::kFailed;
   }
+  if (result == Inline::kFailed) return OMPI_ERR_OUT_OF_RESOURCE;
   return send_request(data, count, datatype, peer, mode, comm, header);
 }
 
@@ -354,7 +454,7 @@ int start_persistent(SendRequest& request) {
   opal_convertor_copy_and_prepare_for_send(ompi_proc_local_proc->super.proc_convertor,
                                            &base.req_datatype->super, base.req_count, base.req_addr,
                                            0, &base.req_convertor);
-  return activate(request, 0, 0, false);
+  return activate(request, nullptr);
 }
 
 void return_blocking_send_request() {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI_THREAD_MULTIPLE: threads of one rank send and receive at the same time, each on
 // its own communicator, by tag on a shared one, through any source, and by matched
-// probes that compete for the same messages; each also cancels, restarts persistent
-// requests, runs collectives and makes and frees communicators while the others do the same.
-// All threads send out of one attached buffer, which comes back when it is detached. Then threads
-// come and go, and complete the requests of others.
+// probes that compete for the same messages; each also sends long and short messages that must
+// stay in order, cancels, restarts persistent requests, runs collectives and makes and frees
+// communicators while the others do the same. All threads send out of one attached buffer, which
+// comes back when it is detached. Then threads come and go, and complete the requests of others.
 #include <pthread.h>
 
 #include "program.h"
@@ -35,6 +35,56 @@ static void ping_pong(int thread, MPI_Comm communicator, int tag, bool any_sourc
   }
   free(in);
   free(out);
+}
+
+// Messages of one tag come in the order in which their thread has sent them, short and long,
+// synchronous or not, whatever the other threads have on their way meanwhile.
+enum { kMessages = 24, kLongest = 30000 };
+static int kind_of(int message, int round) { return (message * 7 + round) % 5; }
+static int bytes_in_order(int message, int round) {
+  const int kind = kind_of(message, round);
+  return kind == 0 ? kLongest : kind == 1 ? 5000 : message;
+}
+
+static void in_order(int thread) {
+  const int partner = partner_rank(), tag = 100 + thread;
+  char *out[kMessages], *in[kMessages];
+  MPI_Request receives[kMessages], sends[kMessages];
+  for (int i = 0; i < kMessages; ++i) {
+    out[i] = allocate(kLongest);
+    in[i] = allocate(kLongest);
+    memset(out[i], i, kLongest);
+  }
+  for (int round = 0; round < rounds; ++round) {
+    for (int step = 0; step < 2; ++step) {
+      const bool receive = step == round % 2;
+      for (int i = 0; i < kMessages; ++i) {
+        const int bytes = bytes_in_order(i, round);
+        if (receive) {
+          MPI_Irecv(in[i], kLongest, MPI_BYTE, i % 8 == 5 ? MPI_ANY_SOURCE : partner, tag, shared,
+                    &receives[i]);
+        } else if (kind_of(i, round) == 2) {
+          MPI_Issend(out[i], bytes, MPI_BYTE, partner, tag, shared, &sends[i]);
+        } else {
+          MPI_Isend(out[i], bytes, MPI_BYTE, partner, tag, shared, &sends[i]);
+        }
+      }
+    }
+    MPI_Waitall(kMessages, sends, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < kMessages; ++i) {
+      MPI_Status status;
+      int bytes = -1;
+      MPI_Wait(&receives[i], &status);
+      MPI_Get_count(&status, MPI_BYTE, &bytes);
+      const int expected = bytes_in_order(i, round);
+      EXPECT(bytes == expected, "message %d of %d bytes, got %d", i, expected, bytes);
+      if (bytes > 0) EXPECT(in[i][bytes - 1] == i, "message %d, got %d", i, in[i][bytes - 1]);
+    }
+  }
+  for (int i = 0; i < kMessages; ++i) {
+    free(out[i]);
+    free(in[i]);
+  }
 }
 
 // All threads of a rank draw from one stream of messages, each message once.
@@ -141,14 +191,14 @@ static void* run(void* argument_pointer) {
   ping_pong(thread, shared, 10 + thread, false);
   ping_pong(thread, shared, 20 + thread, true);
   if (compete) competing(thread);
+  in_order(thread);
   persistent(thread);
   buffered(thread);
   return NULL;
 }
 
 static void together(void) {
-  int buffer_bytes =
-      4 * kThreads * kBufferedAtOnce * ((int)sizeof(int) + MPI_BSEND_OVERHEAD);
+  int buffer_bytes = 4 * kThreads * kBufferedAtOnce * ((int)sizeof(int) + MPI_BSEND_OVERHEAD);
   void* buffer = allocate((size_t)buffer_bytes);
   MPI_Buffer_attach(buffer, buffer_bytes);
   pthread_t threads[kThreads];
