@@ -6,14 +6,20 @@
 // their own, or each a communicator of its own. A rank alone sends to itself: half as many
 // threads, so that they have cores of their own where cores are few.
 //
+// Bursts (--burst): the threads of rank 0 send so many messages each, all at once, to rank 1,
+// which sleeps meanwhile and then has one thread receive them. So two threads and two ranks need
+// two cores. Nanoseconds per message of the senders, and of the receiver, medians.
+//
 // Every byte received is compared with the one that was sent. Rank 0 prints one JSON object
 // per point on stdout.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
+#include <sched.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -23,6 +29,8 @@
 #include <vector>
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr int kWindow = 64;
 constexpr int kReadyTag = 1;
@@ -86,7 +94,7 @@ void exchange(int rank, int peer, int thread, MPI_Comm comm, int windows) {
 
 double run(int rank, int peer, const std::vector<MPI_Comm>& comms, int windows) {
   MPI_Barrier(MPI_COMM_WORLD);
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   std::vector<std::thread> threads;
   for (std::size_t t = 1; t < comms.size(); ++t) {
     threads.emplace_back([&, t] { exchange(rank, peer, static_cast<int>(t), comms[t], windows); });
@@ -94,7 +102,7 @@ double run(int rank, int peer, const std::vector<MPI_Comm>& comms, int windows) 
   exchange(rank, peer, 0, comms[0], windows);
   for (std::thread& thread : threads) thread.join();
   MPI_Barrier(MPI_COMM_WORLD);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 double rate(int rank, int peer, const std::vector<MPI_Comm>& comms, int depth, double ms) {
@@ -125,6 +133,124 @@ double rate(int rank, int peer, const std::vector<MPI_Comm>& comms, int depth, d
   return static_cast<double>(windows) * kWindow * threads / seconds;
 }
 
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+// One of the processing units that the process may use, another one for each thread.
+void pin(int thread) {
+  static const cpu_set_t allowed = [] {
+    cpu_set_t set;
+    sched_getaffinity(0, sizeof(set), &set);
+    return set;
+  }();
+  int left = thread % CPU_COUNT(&allowed);
+  for (int unit = 0; unit < CPU_SETSIZE; ++unit) {
+    if (!CPU_ISSET(unit, &allowed) || left-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(unit, &one);
+    sched_setaffinity(0, sizeof(one), &one);
+    return;
+  }
+}
+
+constexpr int kBursts = 200;
+constexpr auto kSleep = std::chrono::milliseconds(2);
+
+// Until the last thread has handed over its last message, per message.
+double send_bursts(const std::vector<MPI_Comm>& comms, int messages) {
+  const int threads = static_cast<int>(comms.size());
+  std::vector<double> samples;
+  std::atomic<int> ready{0};
+  std::atomic<int> burst{0};
+  std::atomic<int> done{0};
+  std::vector<Clock::time_point> ends(comms.size());
+  const auto send = [&](int thread) {
+    const auto t = static_cast<std::size_t>(thread);
+    std::vector<std::uint8_t> sent(static_cast<std::size_t>(messages));
+    std::vector<MPI_Request> requests(sent.size());
+    for (int i = 0; i < messages; ++i) {
+      const auto m = static_cast<std::size_t>(i);
+      sent[m] = content(thread, i);
+      MPI_Isend(&sent[m], 1, MPI_BYTE, 1, kMessageTag + thread, comms[t], &requests[m]);
+    }
+    ends[t] = Clock::now();
+    MPI_Waitall(messages, requests.data(), MPI_STATUSES_IGNORE);
+  };
+  std::vector<std::thread> others;
+  for (int t = 1; t < threads; ++t) {
+    others.emplace_back([&, t] {
+      pin(t);
+      for (int b = 1; b <= kBursts; ++b) {
+        while (ready.load() < b) std::this_thread::yield();
+        while (burst.load() < b) continue;  // a burst takes no longer than a yield
+        send(t);
+        ++done;
+      }
+    });
+  }
+  pin(0);
+  for (int b = 1; b <= kBursts; ++b) {
+    MPI_Recv(nullptr, 0, MPI_BYTE, 1, kReadyTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    ready = b;
+    // Then the receiver has fallen asleep, and the other threads have a core each.
+    std::this_thread::sleep_for(kSleep / 8);
+    const auto begin = Clock::now();
+    burst = b;
+    send(0);
+    while (done.load() < b * (threads - 1)) std::this_thread::yield();
+    const auto end = *std::max_element(ends.begin(), ends.end());
+    samples.push_back(std::chrono::duration<double, std::nano>(end - begin).count() /
+                      (messages * threads));
+  }
+  for (std::thread& thread : others) thread.join();
+  return median(samples);
+}
+
+double receive_bursts(const std::vector<MPI_Comm>& comms, int messages) {
+  const std::size_t threads = comms.size();
+  std::vector<double> samples;
+  std::vector<std::uint8_t> received(threads * static_cast<std::size_t>(messages));
+  std::vector<MPI_Request> requests(received.size());
+  for (int b = 0; b < kBursts; ++b) {
+    for (std::size_t i = 0; i < received.size(); ++i) {
+      MPI_Irecv(&received[i], 1, MPI_BYTE, 0, kMessageTag + static_cast<int>(i % threads),
+                comms[i % threads], &requests[i]);
+    }
+    MPI_Send(nullptr, 0, MPI_BYTE, 0, kReadyTag, MPI_COMM_WORLD);
+    std::this_thread::sleep_for(kSleep);
+    const auto begin = Clock::now();
+    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    const auto end = Clock::now();
+    samples.push_back(std::chrono::duration<double, std::nano>(end - begin).count() /
+                      static_cast<double>(requests.size()));
+    for (std::size_t i = 0; i < received.size(); ++i) {
+      if (received[i] != content(static_cast<int>(i % threads), static_cast<int>(i / threads)))
+        fail("wrong data: messages out of order or damaged");
+    }
+  }
+  return median(samples);
+}
+
+void measure_bursts(int rank, const std::vector<MPI_Comm>& comms, const std::string& which,
+                    int messages) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  double own = rank == 0 ? send_bursts(comms, messages) : receive_bursts(comms, messages);
+  double receive = 0;
+  if (rank == 1) {
+    MPI_Send(&own, 1, MPI_DOUBLE, 0, kReadyTag, MPI_COMM_WORLD);
+    return;
+  }
+  MPI_Recv(&receive, 1, MPI_DOUBLE, 1, kReadyTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  std::printf(R"({"ranks":2,"threads":%zu,"communicators":"%s","burst_messages":%d,)"
+              R"("send_ns":%.1f,"receive_ns":%.1f})"
+              "\n",
+              comms.size(), which.c_str(), messages, own, receive);
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -142,13 +268,17 @@ int main(int argc, char** argv) {
   std::vector<int> depths{0, 64, 1024};
   std::vector<std::string> communicators{"one", "own"};
   double ms = 40;
+  int burst = 0;
   app.add_option("--threads", thread_counts, "threads of each rank")->delimiter(',');
   app.add_option("--depths", depths, "receives ahead of the matches")
       ->delimiter(',')
       ->check(CLI::Range(0, kMostAhead));
   app.add_option("--communicators", communicators, "one, own: each thread its own")->delimiter(',');
   app.add_option("--ms", ms, "length of a measurement");
+  app.add_option("--burst", burst, "bursts of so many messages of each thread instead; 2 ranks")
+      ->check(CLI::Range(1, 1000));
   CLI11_PARSE(app, argc, argv);
+  if (burst != 0 && size != 2) fail("bursts need 2 ranks, there is " + std::to_string(size));
 
   for (const int threads : thread_counts) {
     for (const std::string& which : communicators) {
@@ -160,7 +290,8 @@ int main(int argc, char** argv) {
         comm = shared;
         if (which == "own") MPI_Comm_dup(MPI_COMM_WORLD, &comm);
       }
-      for (const int depth : depths) {
+      if (burst != 0) measure_bursts(rank, comms, which, burst);
+      for (const int depth : burst != 0 ? std::vector<int>{} : depths) {
         const double messages = rate(rank, peer, comms, depth, ms);
         if (rank != 0) continue;
         std::printf(

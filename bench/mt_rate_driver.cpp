@@ -16,6 +16,8 @@
 namespace bench {
 namespace {
 
+constexpr int kBurstMessages = 32;
+
 struct Settings {
   int rounds = 0;
   std::vector<std::string> threadings{"sharded"};
@@ -32,22 +34,41 @@ struct Key {
   auto operator<=>(const Key&) const = default;
 };
 
+struct BurstKey {
+  int threads;
+  std::string communicators;
+  auto operator<=>(const BurstKey&) const = default;
+};
+
+// ns per message, by turn.
+struct Bursts {
+  std::vector<double> send, receive;
+};
+
 struct Runner {
   Configuration configuration;
   std::string threading;                     // of tagline
   std::map<Key, std::vector<double>> rates;  // by turn
+  std::map<BurstKey, Bursts> bursts;
 };
 
-JobResult take_turn(const Context& context, const Settings& settings, int ranks, Runner& runner) {
+// What both kinds of jobs begin with.
+std::vector<std::string> job_command(const Context& context, const Runner& runner, int ranks) {
   std::vector<std::string> command = mpirun_command(runner.configuration, ranks);
   // More threads than cores: who waits lets the others work.
   for (const char* word :
        {"--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"}) {
     command.emplace_back(word);
   }
-  for (const std::string& word : {(context.programs / "mt_rate").string(), std::string("--threads"),
-                                  settings.threads, std::string("--depths"), settings.depths,
-                                  std::string("--ms"), std::string(context.quick ? "20" : "40")}) {
+  command.push_back((context.programs / "mt_rate").string());
+  return command;
+}
+
+JobResult take_turn(const Context& context, const Settings& settings, int ranks, Runner& runner) {
+  std::vector<std::string> command = job_command(context, runner, ranks);
+  for (const std::string& word :
+       {std::string("--threads"), settings.threads, std::string("--depths"), settings.depths,
+        std::string("--ms"), std::string(context.quick ? "20" : "40")}) {
     command.push_back(word);
   }
   return run_job(command, std::chrono::seconds(120), [&](const std::string& line) {
@@ -58,15 +79,94 @@ JobResult take_turn(const Context& context, const Settings& settings, int ranks,
   });
 }
 
+JobResult take_burst_turn(const Context& context, const Settings& settings, Runner& runner) {
+  std::vector<std::string> command = job_command(context, runner, 2);
+  for (const std::string& word : {std::string("--threads"), settings.threads,
+                                  std::string("--burst"), std::to_string(kBurstMessages)}) {
+    command.push_back(word);
+  }
+  return run_job(command, std::chrono::seconds(120), [&](const std::string& line) {
+    const Record point = Record::parse(line, nullptr, false);
+    if (!point.is_object() || !point.contains("send_ns")) return;
+    Bursts& bursts = runner.bursts[{point["threads"], point["communicators"]}];
+    bursts.send.push_back(point["send_ns"]);
+    bursts.receive.push_back(point["receive_ns"]);
+  });
+}
+
+Spread ratio_of(const std::vector<double>& ours, const std::vector<double>& base) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < std::min(base.size(), ours.size()); ++i) {
+    ratios.push_back(ours[i] / base[i]);
+  }
+  return spread_of(ratios);
+}
+
+std::string communicators_text(const std::string& communicators) {
+  return communicators == "one" ? "one" : "one per thread";
+}
+
+void report_bursts(const std::vector<Runner>& runners, const Record& common,
+                   std::vector<Record>& records) {
+  if (runners[0].bursts.empty()) return;
+  Table table(
+      "Bursts of 32 messages of each thread of a rank to another one that sleeps and receives "
+      "them afterwards, ns per message");
+  std::vector<std::string> header{"threads", "communicators"};
+  for (const char* what : {"send", "receive"}) {
+    for (const Runner& runner : runners) {
+      header.push_back(runner.configuration.name + " " + what);
+    }
+    for (std::size_t i = 1; i < runners.size(); ++i) {
+      header.push_back("ob1 / " + runners[i].configuration.name + " " + what);
+    }
+  }
+  table.header(header);
+  for (const auto& [key, base] : runners[0].bursts) {
+    std::vector<std::string> row{std::to_string(key.threads), key.communicators};
+    for (std::vector<double> Bursts::*const what : {&Bursts::send, &Bursts::receive}) {
+      for (const Runner& runner : runners) {
+        row.push_back(spread_cell(spread_of(runner.bursts.at(key).*what), "%.0f"));
+      }
+      for (std::size_t i = 1; i < runners.size(); ++i) {
+        row.push_back(spread_cell(ratio_of(base.*what, runners[i].bursts.at(key).*what), "%.2f") +
+                      "x");
+      }
+    }
+    table.row(row);
+    for (std::size_t i = 0; i < runners.size(); ++i) {
+      const Bursts& bursts = runners[i].bursts.at(key);
+      Record record = common;
+      record["pml"] = i == 0 ? "ob1" : "tagline";
+      record["threading"] = runners[i].threading;
+      record["ranks"] = 2;
+      record["threads"] = key.threads;
+      record["cores"] = std::thread::hardware_concurrency();
+      record["communicators"] = communicators_text(key.communicators);
+      record["burst_messages"] = kBurstMessages;
+      record["message_bytes"] = 1;
+      record["rounds"] = bursts.send.size();
+      set_spread(record, "send_ns_per_message", spread_of(bursts.send));
+      set_spread(record, "receive_ns_per_message", spread_of(bursts.receive));
+      if (i > 0) {
+        set_spread(record, "send_ratio_of_ob1", ratio_of(base.send, bursts.send));
+        set_spread(record, "receive_ratio_of_ob1", ratio_of(base.receive, bursts.receive));
+      }
+      records.push_back(std::move(record));
+    }
+  }
+  std::printf("%s\n", table.text().c_str());
+}
+
 int run_mt_rate(const Context& context, const Settings& settings) {
   const int rounds = settings.rounds > 0 ? settings.rounds : context.quick ? 3 : 9;
-  std::vector<Runner> runners{{ob1("vader"), "", {}}};
+  std::vector<Runner> runners{{ob1("vader"), "", {}, {}}};
   for (const std::string& threading : settings.threadings) {
     Configuration ours = tagline(context.components, "vader");
     ours.name = "tagline " + threading;
     for (const char* word : {"--mca", "pml_tagline_threading"}) ours.arguments.emplace_back(word);
     ours.arguments.push_back(threading);
-    runners.push_back({ours, threading, {}});
+    runners.push_back({ours, threading, {}, {}});
   }
   watch_for_interrupts();
   for (int round = 0; round < rounds; ++round) {
@@ -74,7 +174,8 @@ int run_mt_rate(const Context& context, const Settings& settings) {
       for (Runner& runner : runners) {
         progress("round " + std::to_string(round + 1) + "/" + std::to_string(rounds) + ", " +
                  std::to_string(ranks) + " ranks, " + runner.configuration.name);
-        const JobResult job = take_turn(context, settings, ranks, runner);
+        JobResult job = take_turn(context, settings, ranks, runner);
+        if (job.ok && ranks == 2) job = take_burst_turn(context, settings, runner);
         if (job.ok) continue;
         end_progress();
         std::fprintf(stderr, "bench: %s: %s\n", runner.configuration.name.c_str(),
@@ -86,13 +187,7 @@ int run_mt_rate(const Context& context, const Settings& settings) {
   end_progress();
 
   const auto ratio = [&](const Runner& runner, const Key& key) {
-    const std::vector<double>& base = runners[0].rates.at(key);
-    const std::vector<double>& ours = runner.rates.at(key);
-    std::vector<double> ratios;
-    for (std::size_t i = 0; i < std::min(base.size(), ours.size()); ++i) {
-      ratios.push_back(ours[i] / base[i]);
-    }
-    return spread_of(ratios);
+    return ratio_of(runner.rates.at(key), runners[0].rates.at(key));
   };
   Table table(
       "Messages per second, 1 byte, behind so many posted receives; a rank alone sends to itself");
@@ -127,7 +222,7 @@ int run_mt_rate(const Context& context, const Settings& settings) {
       record["ranks"] = key.ranks;
       record["threads"] = key.threads;
       record["cores"] = std::thread::hardware_concurrency();
-      record["communicators"] = key.communicators == "one" ? "one" : "one per thread";
+      record["communicators"] = communicators_text(key.communicators);
       record["depth_entries"] = key.depth;
       record["message_bytes"] = 1;
       record["rounds"] = rate.samples;
@@ -141,6 +236,7 @@ int run_mt_rate(const Context& context, const Settings& settings) {
     table.row(row);
   }
   std::printf("%s\n", table.text().c_str());
+  report_bursts(runners, common, records);
   write_records(context.output, "mt-rate", records);
   Plot plot{"Messages per second, MPI_THREAD_MULTIPLE",
             "posted receives ahead",
