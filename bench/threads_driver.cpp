@@ -50,7 +50,7 @@ struct Point {
   }
 };
 
-constexpr const char* kLocks[] = {"mcs", "spin", "ticket", "mutex"};
+constexpr const char* kLocks[] = {"mcs", "spin", "patient", "ticket", "mutex"};
 
 // By process; in the order of the processes.
 using Rates = std::map<Point, std::vector<double>>;
@@ -68,7 +68,9 @@ std::vector<Point> make_points(bool quick, const std::vector<int>& lengths) {
     }
   };
   const auto adaptive = [&](Point at) {
-    for (const char* lock : {"mcs", "spin"}) points.push_back(at.with("locked", lock, "adaptive"));
+    for (const char* lock : {"mcs", "spin", "patient"}) {
+      points.push_back(at.with("locked", lock, "adaptive"));
+    }
     points.push_back(at.with("tail", "spin", "adaptive"));
     points.push_back(at.with("sharded", "", "adaptive"));
   };
@@ -227,7 +229,7 @@ void print_tables(const Rates& rates, const std::vector<int>& lengths) {
 
   Table table("What a user gets: adaptive queues, 2 threads");
   table.header({"length", "wildcards %", "sharded M/s", "/ list, mcs", "/ adaptive, spin",
-                "tail / adaptive, spin"});
+                "/ adaptive, patient", "tail / adaptive, spin"});
   const std::map<std::string, std::string> kinds = {
       {"", ""}, {"t", ", two kinds"}, {"l", ", one waits"}};
   for (const auto& [wildcards, kind] :
@@ -239,6 +241,7 @@ void print_tables(const Rates& rates, const std::vector<int>& lengths) {
       table.row({std::to_string(length), std::to_string(wildcards) + kinds.at(kind),
                  rate_cell(rates, at), cell(ratio(rates, at, at.with("locked", "mcs", "linear"))),
                  cell(ratio(rates, at, spin)),
+                 cell(ratio(rates, at, at.with("locked", "patient", "adaptive"))),
                  cell(ratio(rates, at.with("tail", "spin", "adaptive"), spin))});
     }
   }

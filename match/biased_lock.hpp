@@ -95,7 +95,7 @@ class BiasedLock {
   bool lock() noexcept {
     const bool was_free = held_.try_lock();
     if (!was_free) [[unlikely]]
-      wait();
+      held_.lock_later();
     claim_or_revoke();
     return was_free;
   }
@@ -145,15 +145,6 @@ class BiasedLock {
     return false;
   }
 
-  // Not with another exchange, which would take the line from the owner. Nor with a look too
-  // soon: the line is the shard's, see Shard.
-  [[gnu::noinline]] void wait() noexcept {
-    Backoff backoff(4);
-    do {
-      while (held_.is_held()) backoff.wait();
-    } while (!held_.try_lock());
-  }
-
   // With held_ taken.
   void claim_or_revoke() noexcept {
     // acquire: pairs with the release in finish().
@@ -184,7 +175,7 @@ class BiasedLock {
     bias_.store(kGone, std::memory_order_release);
   }
 
-  SpinLock held_;
+  PatientLock held_;                         // in the line that its owner works in, see Shard
   std::uint8_t given_ = kFavours - 1;        // number of the last favour; changes with held_ taken
   std::atomic<bool> inside_[kFavours] = {};  // each set by one thread only
   std::atomic<Favour> bias_{kGone};

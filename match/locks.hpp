@@ -22,11 +22,12 @@ namespace tagline {
 //
 // A LockNode is the caller's place in the queue, on its stack; only McsLock uses it.
 //
-//   name     waits on                  order of owners   two threads   more threads than cores
-//   spin     one word, all together    whoever is first  the fastest   fine
-//   mcs      a word of its own         first come        good          slow: the next one sleeps
-//   ticket   one word, all together    first come        good          slow: the next one sleeps
-//   mutex    the system                whoever is first  the slowest   fine
+//   name     waits on                  order of owners   two threads      more threads than cores
+//   spin     one word, all together    whoever is first  fast             fine
+//   patient  the same, but seldom      whoever is first  see PatientLock  fine
+//   mcs      a word of its own         first come        good             slow: the next one sleeps
+//   ticket   one word, all together    first come        good             slow: the next one sleeps
+//   mutex    the system                whoever is first  the slowest      fine
 //
 // All but the mutex spin for a moment and then yield the processor, so that an owner that
 // has lost its core gets one back.
@@ -81,8 +82,9 @@ struct LockNode {
 };
 
 // One word, taken by an exchange. A waiter only reads until the word is free, so that
-// the owner keeps the line to itself meanwhile.
-class SpinLock {
+// the owner keeps the line to itself meanwhile; the first time after kDoublings, see Backoff.
+template <unsigned kDoublings>
+class WordLock {
  public:
   // seq_cst: to a thread that closes the shards, taking the lock comes before the look at the
   // gate behind it (ShardedMatcher::close). As acquire: pairs with unlock(), the owner sees
@@ -92,7 +94,16 @@ class SpinLock {
   void lock() noexcept {
     if (try_lock()) [[likely]]
       return;
-    wait();
+    lock_later();
+  }
+  // lock(), for whoever has just failed to try_lock(): not with another exchange at once, which
+  // would take the line from the owner.
+  [[gnu::noinline]] void lock_later() noexcept {
+    Backoff backoff(kDoublings);
+    do {
+      // relaxed: the exchange that follows decides.
+      while (held_.load(std::memory_order_relaxed)) backoff.wait();
+    } while (!try_lock());
   }
 
   // release: pairs with the exchange in try_lock() and the load in is_held().
@@ -107,16 +118,15 @@ class SpinLock {
   void unlock(LockNode&) noexcept { unlock(); }
 
  private:
-  [[gnu::noinline]] void wait() noexcept {
-    Backoff backoff;
-    do {
-      // relaxed: the exchange that follows decides.
-      while (held_.load(std::memory_order_relaxed)) backoff.wait();
-    } while (!try_lock());
-  }
-
   std::atomic<bool> held_{false};
 };
+
+using SpinLock = WordLock<0>;
+
+// For sections that are short beside what it costs to hand lines over to another core. A waiter
+// looks after a microsecond at the earliest, and the owner comes back several times meanwhile,
+// with all lines in its cache. Where sections are long that time is lost.
+using PatientLock = WordLock<5>;
 
 // Numbers are drawn and served in turn.
 class TicketLock {
@@ -206,9 +216,9 @@ class MutexLock {
   std::mutex mutex_;
 };
 
-enum class LockKind : std::uint8_t { spin, mcs, ticket, mutex };
+enum class LockKind : std::uint8_t { spin, patient, mcs, ticket, mutex };
 
-inline constexpr const char* kLockNames[] = {"spin", "mcs", "ticket", "mutex"};
+inline constexpr const char* kLockNames[] = {"spin", "patient", "mcs", "ticket", "mutex"};
 
 // One of them, chosen when it is made. The choice is read with the lock's own line,
 // and a processor foresees the branch.
@@ -218,6 +228,8 @@ class alignas(kCacheLine) Lock {
     switch (kind_) {
       case LockKind::spin:
         return use(spin_);
+      case LockKind::patient:
+        return use(patient_);
       case LockKind::mcs:
         return use(mcs_);
       case LockKind::ticket:
@@ -250,6 +262,7 @@ class alignas(kCacheLine) Lock {
  private:
   union {
     SpinLock spin_;
+    PatientLock patient_;
     McsLock mcs_;
     TicketLock ticket_;
     MutexLock mutex_;

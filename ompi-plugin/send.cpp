@@ -244,7 +244,7 @@ class Turn {
   }
 
   [[gnu::noinline]] static bool wait(SpinLock& lock) noexcept {
-    Backoff backoff;
+    Backoff backoff(5);  // as with PatientLock: its owner sends several messages meanwhile
     for (unsigned waits = 0; waits < kMostWaits; ++waits) {
       backoff.wait();
       if (!lock.is_held() && lock.try_lock()) return true;

@@ -433,7 +433,7 @@ TEST_F(Environment, BadThreadingSaysWhatIsValid) {
   const struct {
     const char* queue;
     const char* says;
-  } cases[] = {{"tail@ticked:linear", "spin, mcs, ticket, mutex"},
+  } cases[] = {{"tail@ticked:linear", "spin, patient, mcs, ticket, mutex"},
                {"locked@:nothing", "linear"},
                {"binned:vector", "tail:vector"},
                {"sharded@3:linear", "power of 2"},

@@ -58,11 +58,12 @@ inline std::vector<Variant> all_variants() {
 // The matchers for several threads, which one thread may use as well: every way, every
 // lock, shards by number and as it turns out, and structures of each kind.
 inline std::vector<std::string> threaded_queues() {
-  return {
-      "locked:adaptive",  "locked@mcs:linear",  "locked@ticket:vector", "locked@mutex:source",
-      "tail:linear",      "tail@mcs:adaptive",  "tail@ticket:fuzzy:8",  "tail@mutex:array",
-      "binned:linear",    "binned@mcs:linear",  "sharded:adaptive",     "sharded@1:linear",
-      "sharded@4:vector", "sharded@16:indexed", "sharded@64:linear",    "sharded@1024:adaptive"};
+  return {"locked:adaptive",      "locked@mcs:linear",    "locked@ticket:vector",
+          "locked@patient:fuzzy", "locked@mutex:source",  "tail:linear",
+          "tail@mcs:adaptive",    "tail@ticket:fuzzy:8",  "tail@mutex:array",
+          "binned:linear",        "binned@mcs:linear",    "sharded:adaptive",
+          "sharded@1:linear",     "sharded@4:vector",     "sharded@16:indexed",
+          "sharded@64:linear",    "sharded@1024:adaptive"};
 }
 
 inline std::vector<Variant> threaded_variants() {

@@ -60,9 +60,12 @@ TEST_P(Locks, AreNotTakenTwice) {
   lock.unlock(owner);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Every, Locks, testing::Values(LockKind::spin, LockKind::mcs, LockKind::ticket, LockKind::mutex),
-    [](const auto& kind) { return std::string(kLockNames[static_cast<int>(kind.param)]); });
+INSTANTIATE_TEST_SUITE_P(Every, Locks,
+                         testing::Values(LockKind::spin, LockKind::patient, LockKind::mcs,
+                                         LockKind::ticket, LockKind::mutex),
+                         [](const auto& kind) {
+                           return std::string(kLockNames[static_cast<int>(kind.param)]);
+                         });
 
 using LockOfShard = Shard<int>;
 

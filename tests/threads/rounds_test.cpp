@@ -61,9 +61,10 @@ struct Shape {
 std::vector<Shape> all_shapes() {
   std::vector<Shape> shapes;
   for (const char* queue :
-       {"locked@mcs:linear", "locked@ticket:adaptive", "locked@mutex:linear", "tail:linear",
-        "tail@mcs:adaptive", "tail@ticket:linear", "tail@mutex:linear", "binned:linear",
-        "binned@mcs:linear", "sharded:adaptive", "sharded@4:linear", "sharded@64:adaptive"}) {
+       {"locked@mcs:linear", "locked@ticket:adaptive", "locked@patient:adaptive",
+        "tail@patient:linear", "locked@mutex:linear", "tail:linear", "tail@mcs:adaptive",
+        "tail@ticket:linear", "tail@mutex:linear", "binned:linear", "binned@mcs:linear",
+        "sharded:adaptive", "sharded@4:linear", "sharded@64:adaptive"}) {
     shapes.push_back({queue, 2, 8});
     shapes.push_back({queue, 3, 5, 2, 3, 0.05});
   }
