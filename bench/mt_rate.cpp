@@ -138,16 +138,22 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// One of the processing units that the process may use, another one for each thread.
-void pin(int thread) {
-  static const cpu_set_t allowed = [] {
+// The processing units that the process may use.
+const cpu_set_t& allowed() {
+  static const cpu_set_t units = [] {
     cpu_set_t set;
+    CPU_ZERO(&set);
     sched_getaffinity(0, sizeof(set), &set);
     return set;
   }();
-  int left = thread % CPU_COUNT(&allowed);
+  return units;
+}
+int allowed_units() { return CPU_COUNT(&allowed()); }
+
+// To one of them, another one for each thread.
+void pin(int thread) {
   for (int unit = 0; unit < CPU_SETSIZE; ++unit) {
-    if (!CPU_ISSET(unit, &allowed) || left-- > 0) continue;
+    if (!CPU_ISSET(unit, &allowed()) || thread-- > 0) continue;
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(unit, &one);
@@ -167,17 +173,19 @@ double send_bursts(const std::vector<MPI_Comm>& comms, int messages) {
   std::atomic<int> burst{0};
   std::atomic<int> done{0};
   std::vector<Clock::time_point> ends(comms.size());
-  const auto send = [&](int thread) {
+  std::vector<std::vector<std::uint8_t>> sent(
+      comms.size(), std::vector<std::uint8_t>(static_cast<std::size_t>(messages)));
+  std::vector<std::vector<MPI_Request>> requests(comms.size(),
+                                                 std::vector<MPI_Request>(sent[0].size()));
+  const auto send = [&](int thread, int b) {
     const auto t = static_cast<std::size_t>(thread);
-    std::vector<std::uint8_t> sent(static_cast<std::size_t>(messages));
-    std::vector<MPI_Request> requests(sent.size());
     for (int i = 0; i < messages; ++i) {
       const auto m = static_cast<std::size_t>(i);
-      sent[m] = content(thread, i);
-      MPI_Isend(&sent[m], 1, MPI_BYTE, 1, kMessageTag + thread, comms[t], &requests[m]);
+      sent[t][m] = content(thread, b + i);
+      MPI_Isend(&sent[t][m], 1, MPI_BYTE, 1, kMessageTag + thread, comms[t], &requests[t][m]);
     }
     ends[t] = Clock::now();
-    MPI_Waitall(messages, requests.data(), MPI_STATUSES_IGNORE);
+    MPI_Waitall(messages, requests[t].data(), MPI_STATUSES_IGNORE);
   };
   std::vector<std::thread> others;
   for (int t = 1; t < threads; ++t) {
@@ -186,7 +194,7 @@ double send_bursts(const std::vector<MPI_Comm>& comms, int messages) {
       for (int b = 1; b <= kBursts; ++b) {
         while (ready.load() < b) std::this_thread::yield();
         while (burst.load() < b) continue;  // a burst takes no longer than a yield
-        send(t);
+        send(t, b);
         ++done;
       }
     });
@@ -199,7 +207,7 @@ double send_bursts(const std::vector<MPI_Comm>& comms, int messages) {
     std::this_thread::sleep_for(kSleep / 8);
     const auto begin = Clock::now();
     burst = b;
-    send(0);
+    send(0, b);
     while (done.load() < b * (threads - 1)) std::this_thread::yield();
     const auto end = *std::max_element(ends.begin(), ends.end());
     samples.push_back(std::chrono::duration<double, std::nano>(end - begin).count() /
@@ -214,7 +222,7 @@ double receive_bursts(const std::vector<MPI_Comm>& comms, int messages) {
   std::vector<double> samples;
   std::vector<std::uint8_t> received(threads * static_cast<std::size_t>(messages));
   std::vector<MPI_Request> requests(received.size());
-  for (int b = 0; b < kBursts; ++b) {
+  for (int b = 1; b <= kBursts; ++b) {
     for (std::size_t i = 0; i < received.size(); ++i) {
       MPI_Irecv(&received[i], 1, MPI_BYTE, 0, kMessageTag + static_cast<int>(i % threads),
                 comms[i % threads], &requests[i]);
@@ -227,7 +235,8 @@ double receive_bursts(const std::vector<MPI_Comm>& comms, int messages) {
     samples.push_back(std::chrono::duration<double, std::nano>(end - begin).count() /
                       static_cast<double>(requests.size()));
     for (std::size_t i = 0; i < received.size(); ++i) {
-      if (received[i] != content(static_cast<int>(i % threads), static_cast<int>(i / threads)))
+      const int index = b + static_cast<int>(i / threads);
+      if (received[i] != content(static_cast<int>(i % threads), index))
         fail("wrong data: messages out of order or damaged");
     }
   }
@@ -290,7 +299,8 @@ int main(int argc, char** argv) {
         comm = shared;
         if (which == "own") MPI_Comm_dup(MPI_COMM_WORLD, &comm);
       }
-      if (burst != 0) measure_bursts(rank, comms, which, burst);
+      // Threads that wait for each other's cores would measure the system's scheduler.
+      if (burst != 0 && threads <= allowed_units()) measure_bursts(rank, comms, which, burst);
       for (const int depth : burst != 0 ? std::vector<int>{} : depths) {
         const double messages = rate(rank, peer, comms, depth, ms);
         if (rank != 0) continue;

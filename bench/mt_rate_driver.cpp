@@ -94,10 +94,10 @@ JobResult take_burst_turn(const Context& context, const Settings& settings, Runn
   });
 }
 
-Spread ratio_of(const std::vector<double>& ours, const std::vector<double>& base) {
+Spread ratio_of(const std::vector<double>& numerator, const std::vector<double>& denominator) {
   std::vector<double> ratios;
-  for (std::size_t i = 0; i < std::min(base.size(), ours.size()); ++i) {
-    ratios.push_back(ours[i] / base[i]);
+  for (std::size_t i = 0; i < std::min(numerator.size(), denominator.size()); ++i) {
+    ratios.push_back(numerator[i] / denominator[i]);
   }
   return spread_of(ratios);
 }
@@ -109,9 +109,9 @@ std::string communicators_text(const std::string& communicators) {
 void report_bursts(const std::vector<Runner>& runners, const Record& common,
                    std::vector<Record>& records) {
   if (runners[0].bursts.empty()) return;
-  Table table(
-      "Bursts of 32 messages of each thread of a rank to another one that sleeps and receives "
-      "them afterwards, ns per message");
+  Table table("Bursts of " + std::to_string(kBurstMessages) +
+              " messages of each thread of a rank to another one that sleeps and receives them "
+              "afterwards, ns per message; no more threads than cores");
   std::vector<std::string> header{"threads", "communicators"};
   for (const char* what : {"send", "receive"}) {
     for (const Runner& runner : runners) {
@@ -149,8 +149,8 @@ void report_bursts(const std::vector<Runner>& runners, const Record& common,
       set_spread(record, "send_ns_per_message", spread_of(bursts.send));
       set_spread(record, "receive_ns_per_message", spread_of(bursts.receive));
       if (i > 0) {
-        set_spread(record, "send_ratio_of_ob1", ratio_of(base.send, bursts.send));
-        set_spread(record, "receive_ratio_of_ob1", ratio_of(base.receive, bursts.receive));
+        set_spread(record, "send_speedup_vs_ob1", ratio_of(base.send, bursts.send));
+        set_spread(record, "receive_speedup_vs_ob1", ratio_of(base.receive, bursts.receive));
       }
       records.push_back(std::move(record));
     }

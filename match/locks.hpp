@@ -82,7 +82,8 @@ struct LockNode {
 };
 
 // One word, taken by an exchange. A waiter only reads until the word is free, so that
-// the owner keeps the line to itself meanwhile; the first time after kDoublings, see Backoff.
+// the owner keeps the line to itself meanwhile; between looks the pauses begin with kDoublings,
+// see Backoff.
 template <unsigned kDoublings>
 class WordLock {
  public:
@@ -124,8 +125,9 @@ class WordLock {
 using SpinLock = WordLock<0>;
 
 // For sections that are short beside what it costs to hand lines over to another core. A waiter
-// looks after a microsecond at the earliest, and the owner comes back several times meanwhile,
-// with all lines in its cache. Where sections are long that time is lost.
+// that has found it taken looks again after 32 pauses, about a microsecond, and the owner comes
+// back several times meanwhile, with all lines in its cache. Where sections are long that time is
+// lost.
 using PatientLock = WordLock<5>;
 
 // Numbers are drawn and served in turn.

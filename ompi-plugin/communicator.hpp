@@ -14,7 +14,8 @@
 
 namespace tagline::pml {
 
-// Both counters wrap; only their order within 2^31 messages counts.
+// Both count messages with a number, see kUnordered, and wrap; only their order within 2^31
+// messages counts.
 struct Peer {
   std::uint32_t sent = 0;     // messages sent to the peer
   std::uint32_t arrived = 0;  // messages of the peer handed to the matcher, in order
@@ -62,14 +63,14 @@ struct CommunicatorState {
   tagline_matcher* matcher = nullptr;
   std::uint32_t context_id = 0;
   PeerTable peers;
-  // Guards Peer::arrived and held, and keeps messages in order on their way to the matcher,
-  // which has locks of its own if there are several threads. Held no longer than a match takes.
-  // Its line is not that of what every call reads.
+  // Guards changes of Peer::arrived, and held, and keeps numbered messages in order on their way to
+  // the matcher, which has locks of its own if there are several threads. Held no longer than a
+  // match takes. Its line is not that of what every call reads.
   alignas(kCacheLine) SpinLock arrival_lock;
   // Packets ahead of their turn by rank and sequence number: links of different speed, or a
   // sender whose first try found no resources.
   std::unordered_map<std::uint64_t, StoredArrival*> held;
-  // By the side that was searched; counted if the user asked for it.
+  // By the side that was searched; counted if the user asked for it. In a line of its own again.
   alignas(kCacheLine) std::atomic<std::uint64_t> match_nanoseconds[2] = {};
   CommunicatorState* next = nullptr;   // of all communicators, see observe.cpp
   CommunicatorState** link = nullptr;  // what points to this one

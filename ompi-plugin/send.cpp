@@ -19,8 +19,8 @@ SendRequest* blocking_request = nullptr;
 // The last peer that was waited for in vain and has made no room since.
 const mca_bml_base_endpoint_t* deaf_peer = nullptr;
 
-// What a call is to send. Whoever is not inlined gets it by value: so it stays in registers where
-// nothing else is called.
+// What a call is to send. By value to functions that are not inlined: a reference would force it
+// into memory on the way without them.
 struct Message {
   const void* data;
   std::size_t count;
@@ -33,7 +33,7 @@ struct Message {
   Layout layout() const { return Layout(data, count, datatype); }
 };
 
-// Every message of a communicator gets the peer's next number, unless it permits overtaking. That
+// A message gets the peer's next number, unless its communicator permits overtaking. That
 // is about the user's messages: collectives (negative tags) count on order all the same.
 // False: no memory for the peer.
 inline bool number(const ompi_communicator_t* comm, int peer, int tag, EagerHeader& header) {
@@ -203,20 +203,21 @@ template <bool kThreads>
 // overtaken another. Besides, a BTL lets in one at a time anyway: a thread that has the turn finds
 // the BTL's lock free, and sends several messages before another one takes the lines away.
 //
-// It only saves time. A thread that has been the only one for a while takes none, and none is
-// waited for at any price: where a BTL calls back who sends to the same peer again, the turn's
-// owner would wait for itself.
+// It only saves time. What the BTL does not take at once goes on behind the turn, a thread that has
+// been the only one for a while takes none, and none is waited for at any price: where a BTL calls
+// back who sends to the same peer again, the turn's owner would wait for itself.
 class Turn {
  public:
   explicit Turn(const mca_bml_base_endpoint_t* endpoint) noexcept {
     Place& place = place_of(endpoint);
     // relaxed, here and below: what is seen too late costs time only.
     const std::uintptr_t last = place.last.load(std::memory_order_relaxed);
-    const unsigned crowded = place.crowded.load(std::memory_order_relaxed);
-    if (last == this_thread() && crowded == 0) [[likely]]
+    const unsigned until_alone = place.until_alone.load(std::memory_order_relaxed);
+    if (last == this_thread() && until_alone == 0) [[likely]]
       return;
     place.last.store(this_thread(), std::memory_order_relaxed);
-    place.crowded.store(last == this_thread() ? crowded - 1 : kCrowded, std::memory_order_relaxed);
+    place.until_alone.store(last == this_thread() ? until_alone - 1 : kUntilAlone,
+                            std::memory_order_relaxed);
     if (place.lock.try_lock() || wait(place.lock)) lock_ = &place.lock;
   }
   Turn(const Turn&) = delete;
@@ -226,15 +227,15 @@ class Turn {
   }
 
  private:
-  static constexpr unsigned kBits = 7;
-  static constexpr unsigned kCrowded =
-      1000;  // messages of one thread until it counts as the only one
+  static constexpr unsigned kBits = 10;
+  // Messages of one thread in a row until it counts as the only one.
+  static constexpr unsigned kUntilAlone = 1000;
   static constexpr unsigned kMostWaits = 80;  // some tens of microseconds, then a few yields
-  // Peers may share one, and their messages then only wait a little.
+  // Of a peer. Few enough share one; their threads then take turns for nothing.
   struct alignas(kCacheLine) Place {
     SpinLock lock;
-    std::atomic<unsigned> crowded{0};     // messages until then
-    std::atomic<std::uintptr_t> last{0};  // the thread that has sent last
+    std::atomic<unsigned> until_alone{0};  // messages left
+    std::atomic<std::uintptr_t> last{0};   // the thread that has sent last
   };
 
   static Place& place_of(const mca_bml_base_endpoint_t* endpoint) noexcept {
@@ -261,8 +262,16 @@ class Turn {
 bool needs_no_number(const Message& message, EagerHeader& header) {
   CommunicatorState& state = *state_of(message.comm);
   Peer* const self = state.peers.find(message.peer);
-  // acquire, of arrived: pairs with the release in note_matched().
-  if (self == nullptr || load(self->sent) != load(self->arrived)) return false;
+  if (self == nullptr) return false;
+  // Another thread's message with a number is soon there; more numbers would follow it if nobody
+  // waited, for somebody's message would always be on its way.
+  constexpr unsigned kLooks = 8;
+  for (unsigned looks = 1;; ++looks) {
+    // acquire, of arrived: pairs with the release in note_matched().
+    if (load(self->sent) == load(self->arrived)) break;
+    if (looks == kLooks) return false;
+    Backoff::pause();
+  }
   header = {state.context_id | kUnordered, message.comm->c_my_rank, message.tag, 0};
   return true;
 }

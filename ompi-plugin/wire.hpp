@@ -32,15 +32,16 @@ enum WireTag : mca_btl_base_tag_t {
   kCredit,
 };
 
-// Set in EagerHeader::context when the sender's communicator permits overtaking: the message has
-// no sequence number and is matched as it arrives.
+// Set in EagerHeader::context when the sender's communicator permits overtaking, or the message
+// arrives before the call that sends it returns: it has no sequence number and is matched as it
+// arrives.
 inline constexpr std::uint32_t kUnordered = 1u << 31;
 
 struct EagerHeader {
   std::uint32_t context;
   std::int32_t source;     // sender's rank
   std::int32_t tag;        // negative: collective traffic
-  std::uint32_t sequence;  // counts the messages of this sender on this communicator
+  std::uint32_t sequence;  // counts this sender's messages with a number
 };
 static_assert(sizeof(EagerHeader) == 16, "with 8 bytes of payload it fills half a line in vader");
 

@@ -12,9 +12,15 @@
 enum { kThreads = 4, kMaxBytes = 100000, kBufferedAtOnce = 64, kSkipped = 77 };
 static int rounds;
 static bool compete;
-static MPI_Comm own[kThreads], shared;
+static MPI_Comm own[kThreads], shared, overtaking;
 static int received_once;  // guarded by tally_lock
 static pthread_mutex_t tally_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void in_short_thread(void* (*use)(void*), void* argument_pointer) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, use, argument_pointer);
+  pthread_join(thread, NULL);
+}
 
 static int bytes_of(int round) { return round % 16 == 15 ? kMaxBytes : (round * 37) % 5000; }
 
@@ -37,13 +43,35 @@ static void ping_pong(int thread, MPI_Comm communicator, int tag, bool any_sourc
   free(out);
 }
 
-// Messages of one tag come in the order in which their thread has sent them, short and long,
-// synchronous or not, whatever the other threads have on their way meanwhile.
+// Messages of one tag come in the order in which their thread has sent them, or one after the
+// other, short and long, synchronous or not, whatever the other threads have on their way
+// meanwhile.
 enum { kMessages = 24, kLongest = 30000 };
 static int kind_of(int message, int round) { return (message * 7 + round) % 5; }
 static int bytes_in_order(int message, int round) {
   const int kind = kind_of(message, round);
   return kind == 0 ? kLongest : kind == 1 ? 5000 : message;
+}
+
+struct Share {
+  int round, tag, first, end;  // of the messages
+  char** out;
+  MPI_Request* sends;
+};
+
+static void* send_share(void* argument_pointer) {
+  const struct Share* share = argument_pointer;
+  for (int i = share->first; i < share->end; ++i) {
+    const int bytes = bytes_in_order(i, share->round);
+    if (kind_of(i, share->round) == 2) {
+      MPI_Issend(share->out[i], bytes, MPI_BYTE, partner_rank(), share->tag, shared,
+                 &share->sends[i]);
+    } else {
+      MPI_Isend(share->out[i], bytes, MPI_BYTE, partner_rank(), share->tag, shared,
+                &share->sends[i]);
+    }
+  }
+  return NULL;
 }
 
 static void in_order(int thread) {
@@ -59,15 +87,19 @@ static void in_order(int thread) {
     for (int step = 0; step < 2; ++step) {
       const bool receive = step == round % 2;
       for (int i = 0; i < kMessages; ++i) {
-        const int bytes = bytes_in_order(i, round);
         if (receive) {
           MPI_Irecv(in[i], kLongest, MPI_BYTE, i % 8 == 5 ? MPI_ANY_SOURCE : partner, tag, shared,
                     &receives[i]);
-        } else if (kind_of(i, round) == 2) {
-          MPI_Issend(out[i], bytes, MPI_BYTE, partner, tag, shared, &sends[i]);
-        } else {
-          MPI_Isend(out[i], bytes, MPI_BYTE, partner, tag, shared, &sends[i]);
         }
+      }
+      if (receive) continue;
+      struct Share first = {round, tag, 0, kMessages / 2, out, sends};
+      struct Share second = {round, tag, kMessages / 2, kMessages, out, sends};
+      send_share(&first);
+      if (round % 4 < 2) {
+        send_share(&second);
+      } else {
+        in_short_thread(send_share, &second);
       }
     }
     MPI_Waitall(kMessages, sends, MPI_STATUSES_IGNORE);
@@ -190,6 +222,7 @@ static void* run(void* argument_pointer) {
   ping_pong(thread, own[thread], 1, false);
   ping_pong(thread, shared, 10 + thread, false);
   ping_pong(thread, shared, 20 + thread, true);
+  ping_pong(thread, overtaking, 30 + thread, true);
   if (compete) competing(thread);
   in_order(thread);
   persistent(thread);
@@ -231,18 +264,12 @@ static void* complete_window(void* unused) {
   return NULL;
 }
 
-static void in_short_thread(void* (*use)(void*)) {
-  pthread_t thread;
-  pthread_create(&thread, NULL, use, NULL);
-  pthread_join(thread, NULL);
-}
-
 // Whoever has posted receives is gone when they complete, or whoever completes them is new.
 static void handed_over(void) {
   for (int round = 0; round < rounds / 4; ++round) {
     const bool poster_leaves = round % 4 < 2;
     if (poster_leaves) {
-      in_short_thread(post_window);
+      in_short_thread(post_window, NULL);
     } else {
       post_window(NULL);
     }
@@ -250,7 +277,7 @@ static void handed_over(void) {
     if (poster_leaves) {
       complete_window(NULL);
     } else {
-      in_short_thread(complete_window);
+      in_short_thread(complete_window, NULL);
     }
     for (int i = 0; i < kWindow; ++i) {
       EXPECT(window_values[i] == i, "the value %d, got %d", i, window_values[i]);
@@ -271,9 +298,15 @@ int main(int argc, char** argv) {
   }
   MPI_Comm_dup(MPI_COMM_WORLD, &shared);
   for (int i = 0; i < kThreads; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &own[i]);
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "mpi_assert_allow_overtaking", "true");
+  MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &overtaking);
+  MPI_Info_free(&info);
   if (argument(argc, argv, "together", 1) != 0) together();
   handed_over();
   for (int i = 0; i < kThreads; ++i) MPI_Comm_free(&own[i]);
+  MPI_Comm_free(&overtaking);
   MPI_Comm_free(&shared);
   return finish();
 }
