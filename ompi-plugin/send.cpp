@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The PML's send calls.
-#include <array>
-#include <cstdint>
 #include <type_traits>
 
 #include "communicator.hpp"
-#include "match/biased_lock.hpp"
 #include "module.hpp"
+#include "peer_turn.hpp"
 #include "send_protocol.hpp"
 
 namespace tagline::pml {
@@ -198,64 +196,6 @@ template <bool kThreads>
 
 // ---- the same among several threads ------------------------------------------
 
-// Threads that send to one peer take turns, each from a message's number until the BTL has it. So
-// messages set out in the order of their numbers, and the peer need not hold one that has
-// overtaken another. Besides, a BTL lets in one at a time anyway: a thread that has the turn finds
-// the BTL's lock free, and sends several messages before another one takes the lines away.
-//
-// It only saves time. What the BTL does not take at once goes on behind the turn, a thread that has
-// been the only one for a while takes none, and none is waited for at any price: where a BTL calls
-// back who sends to the same peer again, the turn's owner would wait for itself.
-class Turn {
- public:
-  explicit Turn(const mca_bml_base_endpoint_t* endpoint) noexcept {
-    Place& place = place_of(endpoint);
-    // relaxed, here and below: what is seen too late costs time only.
-    const std::uintptr_t last = place.last.load(std::memory_order_relaxed);
-    const unsigned until_alone = place.until_alone.load(std::memory_order_relaxed);
-    if (last == this_thread() && until_alone == 0) [[likely]]
-      return;
-    place.last.store(this_thread(), std::memory_order_relaxed);
-    place.until_alone.store(last == this_thread() ? until_alone - 1 : kUntilAlone,
-                            std::memory_order_relaxed);
-    if (place.lock.try_lock() || wait(place.lock)) lock_ = &place.lock;
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() {
-    if (lock_ != nullptr) lock_->unlock();
-  }
-
- private:
-  static constexpr unsigned kBits = 10;
-  // Messages of one thread in a row until it counts as the only one.
-  static constexpr unsigned kUntilAlone = 1000;
-  static constexpr unsigned kMostWaits = 80;  // some tens of microseconds, then a few yields
-  // Of a peer. Few enough share one; their threads then take turns for nothing.
-  struct alignas(kCacheLine) Place {
-    SpinLock lock;
-    std::atomic<unsigned> until_alone{0};  // messages left
-    std::atomic<std::uintptr_t> last{0};   // the thread that has sent last
-  };
-
-  static Place& place_of(const mca_bml_base_endpoint_t* endpoint) noexcept {
-    static constinit std::array<Place, 1u << kBits> places;
-    const auto address = reinterpret_cast<std::uintptr_t>(endpoint);
-    return places[(address * 0x9e3779b97f4a7c15u) >> (64 - kBits)];
-  }
-
-  [[gnu::noinline]] static bool wait(SpinLock& lock) noexcept {
-    Backoff backoff(5);  // as with PatientLock: its owner sends several messages meanwhile
-    for (unsigned waits = 0; waits < kMostWaits; ++waits) {
-      backoff.wait();
-      if (!lock.is_held() && lock.try_lock()) return true;
-    }
-    return false;
-  }
-
-  SpinLock* lock_ = nullptr;  // NULL: it goes without
-};
-
 // A message to the process itself is matched before the call that sends it returns. So it needs no
 // number to stay behind what its thread has sent before, unless that is on its way still, and
 // threads do not meet at the counters. False: it needs one.
@@ -290,7 +230,7 @@ bool needs_no_number(const Message& message, EagerHeader& header) {
     if (needs_no_number(message, header) && send() == Inline::kSent) return Inline::kSent;
     return number(message.comm, message.peer, message.tag, header) ? send() : Inline::kFailed;
   }
-  const Turn turn(endpoint);
+  const PeerTurn turn(endpoint);
   return number(message.comm, message.peer, message.tag, header) ? send() : Inline::kFailed;
 }
 
