@@ -107,6 +107,16 @@ class WordLock {
     } while (!try_lock());
   }
 
+  // The same with so many looks at most; false: it is another's still.
+  [[gnu::noinline]] bool try_later(unsigned looks) noexcept {
+    Backoff backoff(kDoublings);
+    for (; looks > 0; --looks) {
+      backoff.wait();
+      if (!is_held() && try_lock()) return true;
+    }
+    return false;
+  }
+
   // release: pairs with the exchange in try_lock() and the load in is_held().
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
 

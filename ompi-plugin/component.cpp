@@ -2,6 +2,7 @@
 // Registration, selection, the connection to the BTLs, and the end.
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <thread>
 

@@ -32,7 +32,7 @@ class PeerTurn {
     place.last.store(this_thread(), std::memory_order_relaxed);
     place.until_alone.store(last == this_thread() ? until_alone - 1 : kUntilAlone,
                             std::memory_order_relaxed);
-    if (place.lock.try_lock() || wait(place.lock)) lock_ = &place.lock;
+    if (place.lock.try_lock() || place.lock.try_later(kMostLooks)) lock_ = &place.lock;
   }
   PeerTurn(const PeerTurn&) = delete;
   PeerTurn& operator=(const PeerTurn&) = delete;
@@ -44,10 +44,10 @@ class PeerTurn {
   static constexpr unsigned kBits = 10;
   // Messages of one thread in a row until it counts as the only one.
   static constexpr unsigned kUntilAlone = 1000;
-  static constexpr unsigned kMostWaits = 80;  // some tens of microseconds, then a few yields
+  static constexpr unsigned kMostLooks = 80;  // some tens of microseconds, then a few yields
   // Of a peer. Few enough share one; their threads then take turns for nothing.
   struct alignas(kCacheLine) Place {
-    SpinLock lock;
+    PatientLock lock;
     std::atomic<unsigned> until_alone{0};  // messages left
     std::atomic<std::uintptr_t> last{0};   // the thread that has sent last
   };
@@ -58,16 +58,7 @@ class PeerTurn {
     return places[(address * 0x9e3779b97f4a7c15u) >> (64 - kBits)];
   }
 
-  [[gnu::noinline]] static bool wait(SpinLock& lock) noexcept {
-    Backoff backoff(5);  // as with PatientLock: its owner sends several messages meanwhile
-    for (unsigned waits = 0; waits < kMostWaits; ++waits) {
-      backoff.wait();
-      if (!lock.is_held() && lock.try_lock()) return true;
-    }
-    return false;
-  }
-
-  SpinLock* lock_ = nullptr;  // NULL: it goes without
+  PatientLock* lock_ = nullptr;  // NULL: it goes without
 };
 
 }  // namespace tagline::pml

@@ -67,6 +67,17 @@ INSTANTIATE_TEST_SUITE_P(Every, Locks,
                            return std::string(kLockNames[static_cast<int>(kind.param)]);
                          });
 
+TEST(WordLock, GivesUpAfterSoManyLooks) {
+  PatientLock lock;
+  lock.lock();
+  EXPECT_FALSE(lock.try_later(3));
+  lock.unlock();
+  EXPECT_FALSE(lock.try_later(0));
+  EXPECT_TRUE(lock.try_later(1));
+  EXPECT_TRUE(lock.is_held());
+  lock.unlock();
+}
+
 using LockOfShard = Shard<int>;
 
 // As a core does.

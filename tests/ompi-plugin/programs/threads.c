@@ -87,14 +87,13 @@ static void in_order(int thread) {
   }
   for (int round = 0; round < rounds; ++round) {
     for (int step = 0; step < 2; ++step) {
-      const bool receive = step == round % 2;
-      for (int i = 0; i < kMessages; ++i) {
-        if (receive) {
+      if (step == round % 2) {
+        for (int i = 0; i < kMessages; ++i) {
           MPI_Irecv(in[i], kLongest, MPI_BYTE, i % 8 == 5 ? MPI_ANY_SOURCE : partner, tag, shared,
                     &receives[i]);
         }
+        continue;
       }
-      if (receive) continue;
       struct Share first = {round, tag, 0, kMessages / 2, out, sends};
       struct Share second = {round, tag, kMessages / 2, kMessages, out, sends};
       send_share(&first);
