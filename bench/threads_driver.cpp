@@ -50,6 +50,7 @@ struct Point {
   }
 };
 
+constexpr const char* kManyShards = "sharded@1024";
 constexpr const char* kLocks[] = {"mcs", "spin", "patient", "ticket", "mutex"};
 
 // By process; in the order of the processes.
@@ -79,6 +80,12 @@ std::vector<Point> make_points(bool quick, const std::vector<int>& lengths) {
     lists(2, length, 0, 0, false);      // figure 6.6
     adaptive({"", "", "", 2, length, length});
     points.push_back({"apart", "", "linear", 2, length, length});
+    // Figures 6.4, 6.5 and beyond, where there are cores for them or not.
+    if (quick) continue;
+    for (const int threads : {4, 8, 16}) {
+      lists(threads, length, length, 0, false);
+      adaptive({"", "", "", threads, length, length});
+    }
   }
   for (const int length : {1, 32, 1024}) {
     for (const int wildcards : {1, 100}) {
@@ -89,12 +96,6 @@ std::vector<Point> make_points(bool quick, const std::vector<int>& lengths) {
       adaptive({"", "", "", 2, length, length, wildcards, 1, false, "t"});
     }
     adaptive({"", "", "", 2, length, length, 0, 1, false, "l"});
-    // Figures 6.4, 6.5 and beyond, where there are cores for them or not.
-    if (quick) continue;
-    for (const int threads : {4, 8, 16}) {
-      lists(threads, length, length, 0, false);
-      adaptive({"", "", "", threads, length, length});
-    }
   }
   // Shards: one thread and two.
   for (const Point& at : std::vector<Point>{{"", "", "", 1, 0, 0, 0, 1, false},
@@ -109,6 +110,17 @@ std::vector<Point> make_points(bool quick, const std::vector<int>& lengths) {
       point.threads = threads;
       points.push_back(point.with("locked", "spin", "adaptive"));
       points.push_back(point.with("sharded", "", "adaptive"));
+      points.push_back(point.with("apart", "", "adaptive"));
+    }
+  }
+  // Shards well above the keys from the start.
+  for (const int length : {1, 32, 1024}) {
+    const Point at{"", "", "adaptive", 1, length, length};
+    points.push_back(at);
+    for (const int threads : {1, 2}) {
+      Point point = at;
+      point.threads = threads;
+      points.push_back(point.with(kManyShards, "", "adaptive"));
       points.push_back(point.with("apart", "", "adaptive"));
     }
   }
@@ -248,18 +260,18 @@ void print_tables(const Rates& rates, const std::vector<int>& lengths) {
   std::printf("%s\n", table.text().c_str());
 
   Table shards("Shards, adaptive queues");
-  shards.header({"length", "keys a thread", "wildcards %", "first", "1 thread M/s",
+  shards.header({"matcher", "length", "keys a thread", "wildcards %", "first", "1 thread M/s",
                  "1 thread / unlocked", "2 threads / 1", "2 / 1, a matcher each",
                  "2 threads / single lock"});
   for (const auto& [one, samples] : rates) {
-    if (one.threading != "sharded" || one.threads != 1) continue;
+    if ((one.threading != "sharded" && one.threading != kManyShards) || one.threads != 1) continue;
     Point two = one;
     two.threads = 2;
     shards.row(
-        {std::to_string(one.length), one.keys == 0 ? "all one" : std::to_string(one.keys),
-         std::to_string(one.wildcard_percent), one.arrive_first ? "arrival" : "receive",
-         rate_cell(rates, one), cell(ratio(rates, one, one.with("", "", "adaptive"))),
-         cell(ratio(rates, two, one)),
+        {one.threading, std::to_string(one.length),
+         one.keys == 0 ? "all one" : std::to_string(one.keys), std::to_string(one.wildcard_percent),
+         one.arrive_first ? "arrival" : "receive", rate_cell(rates, one),
+         cell(ratio(rates, one, one.with("", "", "adaptive"))), cell(ratio(rates, two, one)),
          cell(ratio(rates, two.with("apart", "", "adaptive"), one.with("apart", "", "adaptive"))),
          cell(ratio(rates, two, two.with("locked", "spin", "adaptive")))});
   }
