@@ -35,9 +35,10 @@ namespace tagline {
 // - Beyond Window::kLargest entries the oldest move to the index in any case, so
 //   no search ever compares more than that many one after the other.
 // - When the index has emptied, it is not used until searches are deep again. But if
-//   any search had passed what was in it, the next entries beyond one group go to it
-//   as they come: who searches deeply once does so again, and entries that have left
-//   the cache cost most to index then. A queue that was drained in order forgets that.
+//   any search had passed what was in it, the next entries beyond a few go to it as they
+//   come: who searches deeply once does so again, and entries that have left the cache
+//   cost most to index then. Where wildcards ask for lists as well, which cost more, that is
+//   beyond one group. A queue that was drained in order forgets that.
 //
 // The newest entry waits outside, see queues/newest_entry.hpp. `adaptive` does all
 // this. `indexed` starts the index with the first search that passes anything, for
@@ -145,7 +146,7 @@ class WindowedIndex {
 
   bool make_room() noexcept {
     if (window_.length() < most_outside()) return true;
-    const bool soon = indexing_ || (had_index_ && window_.length() >= Window::kGroup);
+    const bool soon = indexing_ || (had_index_ && window_.length() >= most_before_index());
     if (soon || window_.length() >= Window::kLargest) {
       if (move_to_index(kMoves, window_.tail())) return true;
     }
@@ -213,7 +214,7 @@ class WindowedIndex {
 
   void erase(Hit hit) noexcept {
     if (!hit.is_indexed()) {
-      window_.erase(hit.position());
+      erase_outside(hit.position());
       return;
     }
     erase_indexed(hit.indexed());
@@ -259,7 +260,21 @@ class WindowedIndex {
 
   // Entries of the window before it is asked whether they belong into the index.
   std::size_t most_outside() const noexcept {
-    return had_index_ ? std::min(window_.capacity(), Window::kGroup) : window_.capacity();
+    return had_index_ ? std::min(window_.capacity(), most_before_index()) : window_.capacity();
+  }
+  // Entries that are compared faster than indexed, where there has been an index.
+  std::size_t most_before_index() const noexcept {
+    return index_->has_views() ? Window::kGroup : Window::kInline;
+  }
+
+  void erase_outside(std::size_t position) noexcept {
+    window_.erase(position);
+    if (window_.is_mostly_past()) [[unlikely]]
+      shrink_window();
+  }
+  [[gnu::noinline, gnu::cold]] void shrink_window() noexcept {
+    window_.shrink();
+    if (!is_indexed()) room_ = most_outside();
   }
 
   // The index is a call away, so that a queue without one keeps its registers.
@@ -303,7 +318,7 @@ class WindowedIndex {
     const std::size_t position = find_in_window(key, depth);
     if (position == Window::kNone) return {false, depth};
     *cookie = window_.cookie_at(position);
-    window_.erase(position);
+    erase_outside(position);
     return {true, depth};
   }
 
@@ -325,6 +340,7 @@ class WindowedIndex {
     indexed_ = nullptr;
     indexing_ = index_at_once;
     had_index_ = !index_->was_in_order();
+    if (window_.is_mostly_past()) window_.shrink();
     room_ = most_outside();
   }
 

@@ -86,6 +86,9 @@ class KeyIndex {
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
 
+  // Receives with wildcards have asked for lists of messages.
+  bool has_views() const noexcept { return views_ != nullptr; }
+
   // Whether one look tells the oldest entry that meets an exact key: no entry has a wildcard,
   // and nothing moves. Then look() is where that entry is, or nullptr; it wants !empty().
   bool tells() const noexcept { return wild_classes_ == 0 && !tables_[0].is_moving(); }

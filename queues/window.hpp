@@ -23,7 +23,8 @@ namespace tagline {
 // Positions count up and are never reused, the ring wraps underneath. The first
 // eight entries need no memory of their own. Holes go when they reach an end, or
 // when the window is full of them, or when they are half of a window that is
-// searched by more than one comparison: then it is closed up in place.
+// searched by more than one comparison: then it is closed up in place. A window that was
+// long and holds next to nothing becomes a short ring again, in the same memory.
 //
 // A search compares up to 64 slots and only then asks which of them it was, so up to
 // there it takes the same time, and no branch that depends on the order of matches,
@@ -216,6 +217,12 @@ class Window {
   // Makes !full() true for twice as many entries; false if there is no memory.
   bool grow() noexcept;
 
+  // Whether so few entries are left of so many that shrink() is worth its while, which makes
+  // it the shortest window: no search compares what is long gone. It takes no memory, nor
+  // does it give any back: a queue that was long once is so again.
+  bool is_mostly_past() const noexcept { return !is_one_group() && length() <= kInline; }
+  void shrink() noexcept;
+
  private:
   // A window of so many slots is given a block for kLargest: to copy as many into a larger one
   // would stall a call, and memory that is not used yet costs only addresses.
@@ -274,9 +281,10 @@ class Window {
       --tail_;
     } else {
       holes_at(position) |= bit(position);
-      if (++holes_ > (tail_ - head_) / 2) close_holes();
+      ++holes_;
     }
     if (holes_ != 0) trim();
+    if (holes_ > length() / 2) close_holes();
   }
 
   // Holes at either end are no longer part of the window.
@@ -297,6 +305,10 @@ class Window {
     payload_ = payload;
     hole_bits_ = holes;
     block_slots_ = block_slots;
+    set_capacity(capacity);
+  }
+
+  void set_capacity(std::size_t capacity) noexcept {
     wrap_ = capacity - 1;
     if (capacity <= kGroup)
       repeats_ = capacity == kGroup ? 1 : ~std::uint64_t{0} / ((std::uint64_t{1} << capacity) - 1);
@@ -329,11 +341,13 @@ class Window {
 };
 
 inline bool Window::grow() noexcept {
-  if (number_of_holes() > capacity() / 4) {
+  const std::size_t larger = 2 * capacity();
+  // The holes of one group are marked by other bits than those of more.
+  const bool stays = larger <= block_slots_ && is_one_group() && holes_ != 0;
+  if (stays || number_of_holes() > capacity() / 4) {
     close_holes();
     return true;
   }
-  const std::size_t larger = 2 * capacity();
   if (larger > block_slots_) {
     const bool reserves = larger >= kLarge && larger < kLargest;
     return (reserves && grow_into_block(kLargest, larger)) || grow_into_block(larger, larger);
@@ -354,9 +368,25 @@ inline void Window::unfold() noexcept {
     hole_bits_[(slots + i) / kGroup] = hole_bits_[i / kGroup] & moved;
     hole_bits_[i / kGroup] &= ~moved;
   }
-  wrap_ = 2 * slots - 1;
+  set_capacity(2 * slots);
   tail_ = head + tail_ - head_;
   head_ = head;
+}
+
+// Wants is_mostly_past(). Slots behind the entries keep what was in them, which never counts.
+inline void Window::shrink() noexcept {
+  QueueEntry kept[kInline];
+  std::size_t count = 0;
+  for (std::size_t position = head_; position != tail_; ++position) {
+    if (is_hole(position)) {
+      holes_at(position) &= ~bit(position);
+    } else {
+      kept[count++] = at(position);
+    }
+  }
+  set_capacity(kInline);
+  head_ = tail_ = holes_ = 0;
+  for (std::size_t i = 0; i < count; ++i) append(kept[i]);
 }
 
 // Moves into a new block for so many slots, and uses some of them.

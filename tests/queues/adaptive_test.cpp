@@ -32,6 +32,13 @@ class Adaptive : public testing::Test {
     return depth;
   }
 
+  // For a while, searched deeply; then empty.
+  void be_deep() {
+    for (int tag = 0; tag < 500; ++tag) append(tag);
+    for (int i = 0; i < 40; ++i) search_in_vain();
+    for (int tag = 499; tag >= 0; --tag) take(tag);
+  }
+
   QueueResources resources_{*simd::available_kernels(0), 0, AdaptiveQueue::node_bytes({})};
   AdaptiveQueue queue_{resources_, {}, QueueSide::posted};
   std::uint64_t next_ = 1;
@@ -61,15 +68,38 @@ TEST_F(Adaptive, DeepSearchesSoonLookAtNothing) {
   EXPECT_LE(take(1000), 4u);
 }
 
-TEST_F(Adaptive, IndexThatEmptiedIsNotUsedAtOnce) {
-  for (int tag = 0; tag < 500; ++tag) append(tag);
-  for (int i = 0; i < 40; ++i) search_in_vain();
-  for (int tag = 499; tag >= 0; --tag) take(tag);
-  for (int tag = 0; tag < 30; ++tag) append(tag);
+TEST_F(Adaptive, IndexThatEmptiedIsNotUsedForAFew) {
+  be_deep();
+  for (int tag = 0; tag < 8; ++tag) append(tag);
   // Searched as a window is: entry by entry.
-  EXPECT_EQ(take(20), 21u);
-  EXPECT_EQ(take(19), 20u);
-  EXPECT_EQ(take(18), 19u);
+  EXPECT_EQ(take(6), 7u);
+  EXPECT_EQ(take(5), 6u);
+  EXPECT_EQ(take(4), 5u);
+}
+
+TEST_F(Adaptive, QueueThatWasDeepIndexesMoreThanAFewAsTheyCome) {
+  be_deep();
+  for (int tag = 0; tag < 30; ++tag) append(tag);
+  EXPECT_EQ(take(20), 1u);
+  EXPECT_EQ(take(3), 1u);
+  EXPECT_EQ(take(19), 1u);
+}
+
+// What is few now is compared at once, however long the queue was.
+TEST_F(Adaptive, ShortQueueIsSearchedAsOneThatWasNeverDeep) {
+  for (int tag = 0; tag < 2000; ++tag) append(tag);
+  for (int tag = 0; tag < 2000; ++tag) {
+    void* cookie = nullptr;
+    ASSERT_TRUE(queue_.take(key_of(0, tag), &cookie, [](std::uint64_t, bool) {}));
+  }
+  EXPECT_FALSE(queue_.is_one_group()) << "in order nothing is compared that could be many";
+  for (int tag = 0; tag < 8; ++tag) append(tag);
+  for (int tag = 6; tag >= 0; --tag) take(tag);
+  EXPECT_TRUE(queue_.is_one_group());
+  for (int tag = 8; tag < 2000; ++tag) append(tag);
+  for (int tag = 7; tag < 2000; ++tag) EXPECT_EQ(take(tag), 1u);
+  be_deep();
+  EXPECT_TRUE(queue_.is_one_group());
 }
 
 TEST_F(Adaptive, EntriesBeyondTheLargestWindowAreIndexedUnasked) {

@@ -218,6 +218,38 @@ TEST(Window, LargeOneGrowsAsFarAsTheMemoryGoes) {
   ASSERT_NO_FATAL_FAILURE(twin.expect_all());
 }
 
+TEST(Window, ThatWasLongIsShortAgainAndGrowsAgain) {
+  for (const std::size_t left : {0u, 1u, 3u, 4u}) {
+    Twin twin;
+    std::size_t used = 0;
+    for (int round = 0; round < 3; ++round) {
+      for (int tag = 0; tag < 300; ++tag) ASSERT_TRUE(twin.append(exact(0, tag)));
+      if (round > 0) {
+        EXPECT_EQ(twin.resources.memory.used_bytes(), used) << "it had room for them";
+      }
+      used = twin.resources.memory.used_bytes();
+      // Every second one first: holes everywhere.
+      for (std::size_t which = 298; which > 8; which -= 2) twin.erase(which);
+      while (twin.expected.size() > left) twin.erase(twin.expected.size() / 2);
+      ASSERT_TRUE(twin.window.is_mostly_past());
+      twin.window.shrink();
+      EXPECT_EQ(twin.window.capacity(), 8u);
+      ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+      for (int tag = 0; tag < 300; ++tag) {
+        ASSERT_NO_FATAL_FAILURE(twin.take(exact(0, tag)));
+      }
+      // Holes of a short ring while it grows.
+      for (int tag = 0; tag < 70; ++tag) {
+        ASSERT_TRUE(twin.append(exact(1, tag)));
+        if (tag % 16 == 5) {
+          twin.erase(twin.expected.size() / 2);
+        }
+        ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+      }
+    }
+  }
+}
+
 TEST(Window, FollowsAVectorThroughRandomCalls) {
   for (unsigned isa = 0; simd::available_kernels(isa) != nullptr; ++isa) {
     for (std::uint32_t seed = 1; seed <= 12; ++seed) {
@@ -235,7 +267,8 @@ TEST(Window, FollowsAVectorThroughRandomCalls) {
                            : exact(below(3), tag);
       };
       for (int call = 0; call < 4000; ++call) {
-        if (below(100) < (call / 700 % 2 == 0 ? 60 : 45)) {
+        constexpr int kAppends[] = {60, 45, 10};
+        if (below(100) < kAppends[call / 700 % 3]) {
           twin.append(any_key());
         } else if (!twin.expected.empty() && below(4) == 0) {
           const std::size_t size = twin.expected.size();
@@ -244,6 +277,7 @@ TEST(Window, FollowsAVectorThroughRandomCalls) {
         } else {
           ASSERT_NO_FATAL_FAILURE(twin.take(exact(below(3), below(keys) - keys / 5)));
         }
+        if (twin.window.is_mostly_past()) twin.window.shrink();
         if (call % 7 == 0) {
           ASSERT_NO_FATAL_FAILURE(twin.expect_all());
         }
