@@ -74,10 +74,12 @@ constexpr PanelAxes kPanels[] = {
     {"posted, behind the whole queue", "posted", "last", 0, "hot"},
     {"posted, drained in order", "posted", "first", 0, "hot"},
     {"posted, drained at random", "posted", "random", 0, "hot"},
+    {"posted, a few at random, once 1024", "posted", "random_once_deep", 0, "hot"},
     {"posted, 10 % wildcards, at random", "posted", "random", 10, "hot"},
     {"unexpected, behind the whole queue", "unexpected", "last", 0, "hot"},
     {"unexpected, drained in order", "unexpected", "first", 0, "hot"},
     {"unexpected, drained at random", "unexpected", "random", 0, "hot"},
+    {"unexpected, a few at random, once 1024", "unexpected", "random_once_deep", 0, "hot"},
     {"unexpected, 10 % wildcards, at random", "unexpected", "random", 10, "hot"},
 };
 

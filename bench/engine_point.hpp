@@ -20,11 +20,14 @@ enum class Operation {
 };
 
 enum class Order {
-  last,    // `depth` entries stay; one more is appended and matched, behind all of them
-  first,   // `depth` entries are appended, then all are matched, the oldest first
-  random,  // the same, in random order
-  reverse  // the same, the newest first
+  last,             // `depth` entries stay; one more is appended and matched, behind all of them
+  first,            // `depth` entries are appended, then all are matched, the oldest first
+  random,           // the same, in random order
+  reverse,          // the same, the newest first
+  random_once_deep  // as random, in a queue that kOnceDeep entries were drained from before
 };
+
+constexpr std::size_t kOnceDeep = 1024;
 
 enum class Keys {
   one_source,  // many tags

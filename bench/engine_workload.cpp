@@ -111,7 +111,14 @@ Script::Script(const EnginePoint& point) : point_(point) {
   const std::size_t ahead = depth * stride();
   std::minstd_rand random(12345);
   if (drains()) {
+    const bool at_random = point_.order == Order::random || point_.order == Order::random_once_deep;
     requests_ = depth;
+    if (point_.order == Order::random_once_deep) {
+      requests_ = std::max(depth, kOnceDeep);
+      before_.resize(kOnceDeep);
+      std::iota(before_.begin(), before_.end(), 0);
+      std::shuffle(before_.begin(), before_.end(), random);
+    }
     std::vector<std::size_t> order(depth);
     std::iota(order.begin(), order.end(), 0);
     if (point_.order == Order::reverse) std::reverse(order.begin(), order.end());
@@ -119,7 +126,7 @@ Script::Script(const EnginePoint& point) : point_(point) {
     appends_.reserve(pairs_);
     matches_.reserve(pairs_);
     while (appends_.size() < pairs_) {
-      if (point_.order == Order::random) std::shuffle(order.begin(), order.end(), random);
+      if (at_random) std::shuffle(order.begin(), order.end(), random);
       for (std::size_t i = 0; i < depth; ++i) {
         appends_.push_back(queued(i));
         matches_.push_back(searching(point_.keys == Keys::all_equal ? i : order[i]));

@@ -55,7 +55,8 @@ class Script {
   const EnginePoint point_;
   std::size_t requests_ = 0;
   std::size_t pairs_ = 0;
-  std::vector<Step> appends_;  // of a pass
+  std::vector<std::size_t> before_;  // drained before the first pass, in this order
+  std::vector<Step> appends_;        // of a pass
   std::vector<Step> matches_;
 };
 
@@ -66,7 +67,7 @@ class Workload {
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
 
-  // Queues the entries that stay; call it once. Orders that drain have none.
+  // Queues the entries that stay, or drains what comes before; call it once.
   template <class Watch>
   void fill(Watch& watch);
   void fill() {
@@ -104,6 +105,7 @@ class Workload {
   void match(const Step& step, Watch& watch);
   template <tagline_side side, class Watch>
   void pass_of(Watch& watch);
+  void drain_before();
   template <class Watch>
   void probe_pass(Watch& watch);
   template <class Watch>
@@ -161,9 +163,22 @@ inline void Workload::match(const Step& step, Watch& watch) {
   }
 }
 
+inline void Workload::drain_before() {
+  NoWatch none;
+  const bool posted = script_->point_.side == TAGLINE_POSTED;
+  for (std::size_t i = 0; i < script_->before_.size(); ++i) {
+    const Step step = script_->queued(i);
+    posted ? append<TAGLINE_POSTED>(step, none) : append<TAGLINE_UNEXPECTED>(step, none);
+  }
+  for (const std::size_t i : script_->before_) {
+    const Step step = script_->searching(i);
+    posted ? match<TAGLINE_POSTED>(step, none) : match<TAGLINE_UNEXPECTED>(step, none);
+  }
+}
+
 template <class Watch>
 void Workload::fill(Watch& watch) {
-  if (script_->drains()) return;
+  if (script_->drains()) return drain_before();
   const std::size_t entries = script_->point_.depth * script_->stride();
   for (std::size_t i = 0; i < entries; ++i) {
     const Step step = script_->queued(i);
