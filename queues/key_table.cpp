@@ -84,7 +84,7 @@ void KeyTable::expect(std::size_t keys) noexcept {
   keys = std::min(keys, kMostExpected);
   if (size_ != 0 || keys <= limit_of(now_.capacity())) return;
   abandon();
-  start_moving(std::bit_ceil(std::max(2 * keys, kLeastCapacity)));
+  start_moving(capacity_for(keys));
 }
 
 bool KeyTable::start_moving(std::size_t capacity) noexcept {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -200,6 +202,7 @@ class alignas(kCacheLine) KeyTable {
   };
 
   static constexpr std::size_t kLeastCapacity = 64;
+  static constexpr std::size_t kSparseCapacity = 4096;  // 128 KiB, a part of a second-level cache
   static constexpr std::size_t kDiscardedSlots = 8192;  // at a time: 256 KiB
   static constexpr std::size_t kSuppliedSlots = 1024;   // at a time: 32 KiB
   static constexpr std::size_t kMostExpected = 2048;    // keys
@@ -211,9 +214,17 @@ class alignas(kCacheLine) KeyTable {
   // Neither a source of 2^32 - 1 nor its combination with this tag is a rank.
   static constexpr std::uint64_t kGone = ~std::uint64_t{0};
 
-  // How many keys a table of this capacity takes before it grows. Probes are short even
-  // so, and a table's first use costs what its memory does: a page fault for 128 slots.
-  static std::size_t limit_of(std::size_t capacity) noexcept { return capacity / 2; }
+  // How many keys a table of this capacity takes before it grows. Probes are short where half of
+  // the slots are used, and a table's first use costs what its memory does: a page fault for 128
+  // slots. A small one stays in a cache all the same, so in that a quarter is used: fewer
+  // slots have a neighbour that has to be asked when they empty, which nobody can foresee.
+  static std::size_t limit_of(std::size_t capacity) noexcept {
+    return capacity <= kSparseCapacity ? capacity / 4 : capacity / 2;
+  }
+  static std::size_t capacity_for(std::size_t keys) noexcept {
+    const std::size_t capacity = std::bit_ceil(std::max(2 * keys, kLeastCapacity));
+    return keys <= limit_of(capacity) ? capacity : 2 * capacity;
+  }
 
   // Where the table of now has the key, or would have it.
   Slot* place_of(std::uint64_t key) const noexcept {
