@@ -280,11 +280,11 @@ class Window {
     } else if (position + 1 == tail_) {
       --tail_;
     } else {
+      // Only here: whoever takes entries off the front keeps positions behind them.
       holes_at(position) |= bit(position);
-      ++holes_;
+      if (++holes_ > (tail_ - head_) / 2) close_holes();
     }
     if (holes_ != 0) trim();
-    if (holes_ > length() / 2) close_holes();
   }
 
   // Holes at either end are no longer part of the window.
