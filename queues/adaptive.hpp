@@ -267,6 +267,7 @@ class WindowedIndex {
     return index_->has_views() ? Window::kGroup : Window::kInline;
   }
 
+  // No position found before counts any more, unless it erased the oldest of many.
   void erase_outside(std::size_t position) noexcept {
     window_.erase(position);
     if (window_.is_mostly_past()) [[unlikely]]

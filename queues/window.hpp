@@ -20,11 +20,11 @@ namespace tagline {
 //   payload  [ . . h x x o x t . ]     o: a hole, marked by
 //   holes      0 0 0 0 0 1 0 0 0       a bit of its own, so that no column is written
 //
-// Positions count up and are never reused, the ring wraps underneath. The first
-// eight entries need no memory of their own. Holes go when they reach an end, or
-// when the window is full of them, or when they are half of a window that is
-// searched by more than one comparison: then it is closed up in place. A window that was
-// long and holds next to nothing becomes a short ring again, in the same memory.
+// Positions count up and hold until the window is closed up, shrinks or grows; the ring
+// wraps underneath. The first eight entries need no memory of their own. Holes go when
+// they reach an end, or when the window is full of them, or when they are half of a window
+// that is searched by more than one comparison: then it is closed up in place. A window
+// that was long and holds next to nothing becomes a short ring again, in the same memory.
 //
 // A search compares up to 64 slots and only then asks which of them it was, so up to
 // there it takes the same time, and no branch that depends on the order of matches,
@@ -214,12 +214,13 @@ class Window {
     holes_ = 0;
   }
 
-  // Makes !full() true for twice as many entries; false if there is no memory.
+  // Makes !full() true: closes up a window with many holes, else doubles it. False if there is
+  // no memory. No position found before counts any more.
   bool grow() noexcept;
 
   // Whether so few entries are left of so many that shrink() is worth its while, which makes
-  // it the shortest window: no search compares what is long gone. It takes no memory, nor
-  // does it give any back: a queue that was long once is so again.
+  // it a ring of kInline slots again: no search compares what is long gone. It takes no memory,
+  // nor does it give any back: a queue that was long once is so again.
   bool is_mostly_past() const noexcept { return !is_one_group() && length() <= kInline; }
   void shrink() noexcept;
 
@@ -342,9 +343,7 @@ class Window {
 
 inline bool Window::grow() noexcept {
   const std::size_t larger = 2 * capacity();
-  // The holes of one group are marked by other bits than those of more.
-  const bool stays = larger <= block_slots_ && is_one_group() && holes_ != 0;
-  if (stays || number_of_holes() > capacity() / 4) {
+  if (number_of_holes() > capacity() / 4) {
     close_holes();
     return true;
   }
@@ -360,6 +359,10 @@ inline bool Window::grow() noexcept {
 inline void Window::unfold() noexcept {
   const std::size_t slots = capacity();
   const std::size_t head = head_ & wrap_;
+  if (slots == kGroup) {  // the holes of one group are marked by other bits than those of more
+    hole_bits_[0] = std::rotl(holes_, static_cast<int>(head));
+    holes_ = static_cast<std::uint64_t>(std::popcount(holes_));
+  }
   std::copy_n(bits_, head, bits_ + slots);
   std::copy_n(mask_, head, mask_ + slots);
   std::copy_n(payload_, head, payload_ + slots);

@@ -250,6 +250,61 @@ TEST(Window, ThatWasLongIsShortAgainAndGrowsAgain) {
   }
 }
 
+// More than one group marks its holes by other bits than one group does.
+TEST(Window, OneGroupWithHolesGrowsInItsBlockWhereverTheRingBegins) {
+  for (const std::size_t start : {0u, 1u, 5u, 31u, 40u, 63u}) {
+    for (const std::size_t hole : {1u, 7u, 30u, 62u}) {
+      Twin twin;
+      const auto append = [&](std::size_t entries) {
+        for (std::size_t i = 0; i < entries; ++i) {
+          ASSERT_TRUE(twin.append(exact(1, static_cast<std::int32_t>(twin.next))));
+        }
+      };
+      ASSERT_NO_FATAL_FAILURE(append(300));
+      while (!twin.expected.empty()) ASSERT_NO_FATAL_FAILURE(twin.erase(0));
+      twin.window.shrink();
+      ASSERT_NO_FATAL_FAILURE(append(64));
+      for (std::size_t i = 0; i < start; ++i) ASSERT_NO_FATAL_FAILURE(twin.erase(0));
+      ASSERT_NO_FATAL_FAILURE(append(start));
+      ASSERT_EQ(twin.window.capacity(), 64u);
+      const MatchKey gone[] = {twin.expected[hole].key, twin.expected[20].key};
+      ASSERT_NO_FATAL_FAILURE(twin.erase(hole));
+      ASSERT_NO_FATAL_FAILURE(twin.erase(20 - (hole < 20)));
+      const std::size_t used = twin.resources.memory.used_bytes();
+      ASSERT_NO_FATAL_FAILURE(append(30));
+      EXPECT_EQ(twin.window.capacity(), 128u);
+      EXPECT_EQ(twin.resources.memory.used_bytes(), used) << "it had room for them";
+      ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+      for (const MatchKey& key : gone) EXPECT_EQ(twin.window.find(key), Window::kNone);
+      for (const std::size_t which : {80u, 50u, 20u, 5u}) {
+        ASSERT_NO_FATAL_FAILURE(twin.take(twin.expected[which].key));
+      }
+      ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+    }
+  }
+}
+
+// To close up a window for one hole costs as much for each entry as to grow it costs once.
+TEST(Window, ThatWasLongGrowsRatherThanBeClosedUpForEachEntry) {
+  for (const std::size_t steady : {7u, 8u, 15u, 31u, 32u, 33u, 63u, 64u}) {
+    Twin twin;
+    for (int tag = 0; tag < 300; ++tag) ASSERT_TRUE(twin.append(exact(0, tag)));
+    while (!twin.expected.empty()) twin.erase(0);
+    twin.window.shrink();
+    std::mt19937 random(1);
+    std::size_t closed_up = 0;
+    for (int call = 0; call < 2000; ++call) {
+      if (twin.expected.size() == steady) twin.erase(random() % steady);
+      const bool was_full = twin.window.full();
+      const std::size_t capacity = twin.window.capacity();
+      ASSERT_TRUE(twin.append(exact(0, call)));
+      closed_up += was_full && twin.window.capacity() == capacity;
+    }
+    EXPECT_LT(closed_up, 2000u / steady * 8) << steady;
+    ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+  }
+}
+
 TEST(Window, FollowsAVectorThroughRandomCalls) {
   for (unsigned isa = 0; simd::available_kernels(isa) != nullptr; ++isa) {
     for (std::uint32_t seed = 1; seed <= 12; ++seed) {
