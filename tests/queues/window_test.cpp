@@ -68,8 +68,8 @@ class Twin {
     const std::uint64_t sequence = expected[which].sequence;
     const std::size_t position =
         window.find_if([&](const QueueEntry& entry) { return entry.sequence == sequence; });
-    ASSERT_NE(position, Window::kNone);
-    window.erase(position);
+    EXPECT_NE(position, Window::kNone);
+    if (position != Window::kNone) window.erase(position);
     expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(which));
     // More holes than entries would make searches walk over nothing.
     if (!window.is_one_group() && which != 0 && which != expected.size()) {
