@@ -252,9 +252,14 @@ extern "C" int tagline_component_register(void) {
   add_parameter("recv_pipeline_depth",
                 "Remote writes into one receive buffer that are asked for at once, per link",
                 MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.receive_pipeline_depth);
+  add_parameter("local_eager_limit",
+                "Bytes, header included, up to which a message to another process of the node "
+                "leaves at once, beyond the BTL's eager limit too if that is less (0: up to that) "
+                "and as far as the BTL has packets for it (btl_vader_max_send_size)",
+                MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.local_eager_limit);
   add_parameter("send_inline_limit",
-                "Bytes up to which a message is handed to the BTL at once, without a request, if "
-                "the BTL can do that and its eager limit allows it",
+                "Bytes up to which a message that leaves at once is handed to the BTL without a "
+                "request, if the BTL can do that",
                 MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.send_inline_limit);
   add_parameter("send_box_limit",
                 "Bytes up to which a nonblocking send goes through the small buffer that a BTL may "

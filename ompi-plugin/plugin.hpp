@@ -24,7 +24,8 @@ struct Parameters {
   unsigned send_pipeline_depth = 4;
   unsigned receive_pipeline_depth = 4;
   unsigned unexpected_inline = 128;
-  unsigned send_inline_limit = 4096;
+  unsigned local_eager_limit = 32768;
+  unsigned send_inline_limit = 32768;
   unsigned send_box_limit = 256;
   bool hot_cache = false;
   bool hot_cache_paused = false;  // may change at any time

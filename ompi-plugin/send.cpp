@@ -137,7 +137,7 @@ template <bool kThreads>
   const Layout layout = message.layout();
   mca_bml_base_btl_t* link = mca_bml_base_btl_array_get_next(&endpoint->btl_eager);
   if (link->btl->btl_sendi == nullptr || layout.bytes > plugin.parameters.send_inline_limit ||
-      sizeof(header) + layout.bytes > link->btl->btl_eager_limit) {
+      !leaves_at_once(endpoint, link->btl, sizeof(header) + layout.bytes)) {
     return Inline::kNo;
   }
   if (!spend_for(endpoint, layout.bytes)) return Inline::kNo;

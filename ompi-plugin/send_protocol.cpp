@@ -158,11 +158,19 @@ int start_on(SendRequest& request, mca_bml_base_btl_t* link) {
   const mca_btl_base_module_t* btl = link->btl;
   request.bytes_left = bytes;
   if (request.base.req_send_mode != MCA_PML_BASE_SEND_SYNCHRONOUS &&
-      bytes + sizeof(EagerHeader) <= btl->btl_eager_limit) {
-    if (!spend_for(request.endpoint, bytes)) return start_rendezvous(request, link, 0, kStarved);
-    const int status = start_eager(request, link);
-    if (status != OMPI_SUCCESS) refund_for(request.endpoint, charge_of(bytes));
-    return status;
+      leaves_at_once(request.endpoint, btl, sizeof(EagerHeader) + bytes)) {
+    // Of large packets a BTL has few. A message that needs one waits neither for that nor for
+    // credit: the receiver can as well read it.
+    const bool needs_large = sizeof(EagerHeader) + bytes > btl->btl_eager_limit;
+    if (spend_for(request.endpoint, bytes)) {
+      const int status = start_eager(request, link);
+      if (status == OMPI_SUCCESS) return status;
+      refund_for(request.endpoint, charge_of(bytes));
+      if (!needs_large) return status;
+      rewind(request);
+    } else if (!needs_large) {
+      return start_rendezvous(request, link, 0, kStarved);
+    }
   }
   const std::size_t room = btl->btl_eager_limit - sizeof(RendezvousHeader);
   if (bytes > room && request.layout.contiguous) {

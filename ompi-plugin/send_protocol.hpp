@@ -2,6 +2,7 @@
 // How a message leaves: eager, rendezvous with fragments, or read (Get) or written (Put) directly.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -22,6 +23,19 @@ inline bool spend_for(mca_bml_base_endpoint_t* endpoint, std::size_t payload) {
 
 inline void refund_for(mca_bml_base_endpoint_t* endpoint, std::uint64_t charge) {
   if (plugin.credit && charge != 0) refund(credit_account(endpoint->btl_proc), charge);
+}
+
+// Whether a packet of so many bytes, header included, leaves at once with a whole message. Between
+// two processes of a node that is more than the BTL's eager limit: to copy data into a packet and
+// out of it is faster than to tell the receiver where they are and have the kernel copy them, and
+// the sender need not wait. To itself a process copies once and directly.
+inline bool leaves_at_once(const mca_bml_base_endpoint_t* endpoint,
+                           const mca_btl_base_module_t* btl, std::size_t bytes) {
+  if (bytes <= btl->btl_eager_limit) [[likely]]
+    return true;
+  return bytes <= std::min<std::size_t>(plugin.parameters.local_eager_limit,
+                                        btl->btl_max_send_size) &&
+         OPAL_PROC_ON_LOCAL_NODE(endpoint->btl_proc->super.proc_flags) && btl != plugin.self_btl;
 }
 
 // A packet of so many bytes is about to be sent, one of several: takes its memory back from the
