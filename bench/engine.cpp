@@ -29,6 +29,7 @@ using bench::EnginePoint;
 using bench::EngineStructure;
 using bench::EngineTask;
 using bench::Script;
+using bench::Scripts;
 using bench::Workload;
 
 struct Effort {
@@ -119,6 +120,7 @@ double cpu_ms() {
 struct Subject {
   EngineStructure structure;
   EnginePoint point;
+  std::shared_ptr<const Script> script;
   std::unique_ptr<Workload> workload;  // none: headroom
   std::unique_ptr<Headroom> headroom;
   std::string name;
@@ -226,8 +228,9 @@ class Bench {
   }
   // Nothing but that many passes of each structure, for a simulator to count (instructions.sh).
   void pass(const EngineTask& task, std::size_t passes) const {
+    Scripts scripts(task.point);
     for (const EngineStructure& structure : structures(task)) {
-      Workload workload(structure, std::make_shared<Script>(task.point));
+      Workload workload(structure, scripts.of(structure));
       workload.fill();
       for (std::size_t i = 0; i < passes; ++i) workload.pass();
       std::printf("%s %zu\n", benchmark_name(structure, task.point).c_str(), workload.pairs());
@@ -247,8 +250,7 @@ class Bench {
     return point.depth > kDrainGoal ? std::max(effort_.pass_s, kDeepestPassS) : effort_.pass_s;
   }
   void prepare(Subject& subject, double expected_pass_s);
-  void print(const Subject& subject, const Subject* unit,
-             const std::shared_ptr<const Script>& script) const;
+  void print(const Subject& subject, const Subject* unit) const;
   // By the share of tasks done and of time spent.
   bool is_late() const {
     const double share = static_cast<double>(done_) / static_cast<double>(tasks_);
@@ -356,7 +358,7 @@ void Bench::run(const EngineTask& task) {
   const EnginePoint& point = task.point;
   ++done_;
   std::vector<std::unique_ptr<Subject>> subjects;
-  std::shared_ptr<const Script> script;
+  Scripts scripts(point);
   const auto add = [&](const EngineStructure& structure, const EnginePoint& at) -> Subject& {
     auto subject = std::make_unique<Subject>();
     subject->structure = structure;
@@ -374,9 +376,9 @@ void Bench::run(const EngineTask& task) {
       remember(structure, point, expected);
       continue;
     }
-    if (script == nullptr) script = std::make_shared<Script>(point);
     Subject& subject = add(structure, point);
-    subject.workload = std::make_unique<Workload>(structure, script);
+    subject.script = scripts.of(structure);
+    subject.workload = std::make_unique<Workload>(structure, subject.script);
     prepare(subject, expected * pairs * 1e-9);
   }
   if (subjects.empty()) return;
@@ -385,8 +387,8 @@ void Bench::run(const EngineTask& task) {
     EnginePoint empty;
     empty.side = point.side;
     Subject& linear = add({"linear", "unit", tagline_isa_name(0)}, empty);
-    linear.workload = std::make_unique<Workload>(EngineStructure{"linear", "", ""},
-                                                 std::make_shared<Script>(empty));
+    linear.script = Scripts(empty).of(linear.structure);
+    linear.workload = std::make_unique<Workload>(EngineStructure{"linear", "", ""}, linear.script);
     prepare(linear, 0);
     unit = &linear;
     const bool matches = point.operation == bench::Operation::post_and_match;
@@ -422,15 +424,14 @@ void Bench::run(const EngineTask& task) {
   }
   for (const auto& subject : subjects) {
     if (subject.get() == unit) continue;
-    print(*subject, unit, script);
+    print(*subject, unit);
     remember(subject->structure, point, least(subject->samples));
     subject->workload.reset();  // 1 Mi entries of each structure are a lot of memory
   }
   std::fflush(stdout);
 }
 
-void Bench::print(const Subject& subject, const Subject* unit,
-                  const std::shared_ptr<const Script>& script) const {
+void Bench::print(const Subject& subject, const Subject* unit) const {
   const auto list = [](const std::vector<double>& values, std::size_t count) {
     std::string text = "[";
     for (std::size_t i = 0; i < std::min(count, values.size()); ++i) {
@@ -463,7 +464,7 @@ void Bench::print(const Subject& subject, const Subject* unit,
                         : point.depth <= kDrainGoal && pass_s <= effort_.pass_s) {
       WorstCall worst;
       for (int i = 0; i < effort_.growth_repeats; ++i) {
-        Workload fresh(subject.structure, script);
+        Workload fresh(subject.structure, subject.script);
         worst.run(fresh);
       }
       field("ns_max", worst.worst_ns());

@@ -17,7 +17,7 @@ namespace {
 // receive has been matched (its context stays).
 void print_memory(const bench::EngineStructure& structure) {
   const bench::EnginePoint point;
-  const auto script = std::make_shared<const bench::Script>(point);
+  const auto script = bench::Scripts(point).of(structure);
   bench::remember_new();
   bench::Workload workload(structure, script);
   const std::size_t made = bench::bytes_of_new() + workload.pool_bytes();
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   bench::find_stack();
   std::string subset = "standard";
   std::string filter;
-  std::size_t deepest = 65536;
+  std::size_t deepest = std::size_t{1} << 20;
   CLI::App app{"Cache lines of queue memory that a match touches"};
   app.add_option("--subset", subset, "as in the program engine");
   app.add_option("--filter", filter, "regular expression on the names of benchmarks");
@@ -52,8 +52,11 @@ int main(int argc, char** argv) {
     // What is touched does not depend on whether it is in the cache.
     if (point.cold || point.depth > deepest) continue;
     if (point.operation != bench::Operation::post_and_match) continue;
+    // Of the deepest queues exact matches alone: their lines have a goal.
+    constexpr std::size_t kDeep = 65536;
+    if (point.depth > kDeep && point.wildcard_percent > 0) continue;
     const bool drains = point.order != bench::Order::last;
-    const auto script = std::make_shared<const bench::Script>(point);
+    bench::Scripts scripts(point);
     for (const bench::EngineStructure& structure : structures) {
       if (!can_do(structure, point)) continue;
       if (!std::regex_search(benchmark_name(structure, point), wanted)) continue;
@@ -63,7 +66,7 @@ int main(int argc, char** argv) {
       if (point.depth > (drains ? 1024 : 4096) && !is_index) continue;
 
       bench::remember_new();
-      bench::Workload workload(structure, script);
+      bench::Workload workload(structure, scripts.of(structure));
       bench::LineWatch watch(workload.pairs());
       workload.fill();
       // Contexts come with the first call, an index with the first searches, some hundred

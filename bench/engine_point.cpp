@@ -21,8 +21,10 @@ constexpr ComparatorName kComparators[] = {{"plain_list", make_plain_list},
                                            {"exact_hash", make_exact_hash}};
 
 // Tried as they are; the library says which of them it knows.
-constexpr const char* kVariants[] = {"array:4", "array:64", "array:1024",
-                                     "fuzzy:8", "fuzzy:16", "fuzzy:32"};
+constexpr const char* kVariants[] = {"array:4",    "array:64",
+                                     "array:1024", "fuzzy:8",
+                                     "fuzzy:16",   "fuzzy:16:tag8:source8",
+                                     "fuzzy:32",   "fuzzy:32:tag8:source24"};
 
 tagline_matcher* make(const EngineStructure& structure) {
   for (const ComparatorName& comparator : kComparators) {
@@ -43,6 +45,14 @@ bool is_known(const EngineStructure& structure) {
 }
 
 }  // namespace
+
+std::size_t EngineStructure::entries_per_node() const {
+  constexpr std::size_t kLanes = 256;  // of vector and fuzzy
+  if (structure == "vector" || structure == "fuzzy") return kLanes;
+  // So many receives, or the messages that take as much room: less than twice as many.
+  if (structure == "array" && !variant.empty()) return 2 * std::stoul(variant);
+  return 64;
+}
 
 const char* name_of(Operation operation) {
   constexpr const char* kNames[] = {"post_and_match", "probe", "cancel", "cancel_handle"};

@@ -36,7 +36,11 @@ enum class Keys {
   all_equal    // one key: the oldest entry is the match, whatever the order
 };
 
-enum class Holes { dense, every_other, one_per_node };
+enum class Holes {
+  dense,
+  every_other,
+  one_per_node  // by the structure's own nodes, see EngineStructure::entries_per_node()
+};
 
 struct EnginePoint {
   Operation operation = Operation::post_and_match;
@@ -65,6 +69,10 @@ struct EngineStructure {
   bool is_comparator = false;  // ours, not the library's
 
   std::string queue() const { return variant.empty() ? structure : structure + ":" + variant; }
+
+  // The most entries that a node of a queue holds. Structures without such nodes: what
+  // `adaptive` compares at once.
+  std::size_t entries_per_node() const;
 };
 
 // The library's structures and their variants with its best instruction set, then

@@ -54,8 +54,7 @@ bool Script::rotates() const {
          point_.operation == Operation::post_and_match;
 }
 
-// Every stride-th entry of the queue stays. 64 lanes are the most that a node of
-// the structures holds by default.
+// Every stride-th entry of the queue stays.
 std::size_t Script::stride() const {
   switch (point_.holes) {
     case Holes::dense:
@@ -63,7 +62,7 @@ std::size_t Script::stride() const {
     case Holes::every_other:
       return 2;
     case Holes::one_per_node:
-      return 64;
+      return entries_per_node_;
   }
   return 1;
 }
@@ -106,7 +105,8 @@ Script::Step Script::searching(std::size_t index) const {
   return {point_.side == TAGLINE_POSTED ? e.message : e.receive, index};
 }
 
-Script::Script(const EnginePoint& point) : point_(point) {
+Script::Script(const EnginePoint& point, const EngineStructure& structure)
+    : point_(point), entries_per_node_(structure.entries_per_node()) {
   const std::size_t depth = point_.depth;
   const std::size_t ahead = depth * stride();
   std::minstd_rand random(12345);
@@ -157,6 +157,13 @@ Script::Script(const EnginePoint& point) : point_(point) {
     appends_.push_back(queued(index));
     matches_.push_back(searching(index));
   }
+}
+
+std::shared_ptr<const Script> Scripts::of(const EngineStructure& structure) {
+  const bool by_node = point_.holes == Holes::one_per_node;
+  std::shared_ptr<const Script>& script = by_node_[by_node ? structure.entries_per_node() : 0];
+  if (script == nullptr) script = std::make_shared<const Script>(point_, structure);
+  return script;
 }
 
 Workload::Workload(const EngineStructure& structure, std::shared_ptr<const Script> script)

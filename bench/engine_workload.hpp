@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -29,10 +30,11 @@ struct NoWatch {
   }
 };
 
-// What to call at a point, the same for every structure there.
+// What to call at a point, the same for every structure there, but that one entry per node
+// depends on the nodes.
 class Script {
  public:
-  explicit Script(const EnginePoint& point);
+  Script(const EnginePoint& point, const EngineStructure& structure);
 
  private:
   friend class Workload;
@@ -53,11 +55,23 @@ class Script {
   bool rotates() const;
 
   const EnginePoint point_;
+  const std::size_t entries_per_node_;
   std::size_t requests_ = 0;
   std::size_t pairs_ = 0;
   std::vector<std::size_t> before_;  // drained before the first pass, in this order
   std::vector<Step> appends_;        // of a pass
   std::vector<Step> matches_;
+};
+
+// The scripts of a point, which structures share where they can.
+class Scripts {
+ public:
+  explicit Scripts(const EnginePoint& point) : point_(point) {}
+  std::shared_ptr<const Script> of(const EngineStructure& structure);
+
+ private:
+  const EnginePoint point_;
+  std::map<std::size_t, std::shared_ptr<const Script>> by_node_;
 };
 
 class Workload {

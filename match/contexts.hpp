@@ -19,9 +19,11 @@ namespace tagline {
 // remembered, because hosts either keep one matcher per communicator or send bursts on one.
 //
 // Memory of queues that were long: as long as much is held, the matcher asks now and then
-// (save_memory) whether they have become short for good. If so they move to new nodes and
-// tables, and the old ones are returned little by little. Nothing on the way of a message
-// counts for this, nor does any structure have to know how to become smaller.
+// (save_memory, every 64 appends) whether they have become short for good: whether 129 looks in
+// a row saw more than 4096 bytes per entry held, and more than twice what was needed after the
+// last move. If so, and at most 4096 entries wait in at most 256 contexts, they move to new
+// nodes and tables, and the old ones are returned little by little. Nothing on the way of a
+// message counts for this, nor does any structure have to know how to become smaller.
 template <class Queue>
 class Contexts {
  public:
@@ -88,7 +90,7 @@ class Contexts {
       quiet_looks_ = 0;
     } else if (++quiet_looks_ > kPatience) {
       quiet_looks_ = 0;
-      if (length <= kMostMoved && contexts_.size() <= kMostMoved) move_queues();
+      if (length <= kMostMoved && contexts_.size() <= kMostContexts) move_queues();
     }
   }
 
@@ -124,7 +126,9 @@ class Contexts {
   static constexpr std::size_t kMuchMemory = std::size_t{256} << 10;
   static constexpr std::size_t kMuchPerEntry = 4096;  // bytes: sparse tables, and views of them
   static constexpr unsigned kPatience = 128;          // looks
-  static constexpr std::uint64_t kMostMoved = 256;    // entries, contexts
+  // Entries: half as many as were appended since the last move, and few enough for one call.
+  static constexpr std::uint64_t kMostMoved = 4096;
+  static constexpr std::size_t kMostContexts = 256;
 
   std::size_t queue_bytes() const noexcept {
     return memory_.used_bytes() - memory_.deferred_bytes();

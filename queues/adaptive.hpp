@@ -366,7 +366,7 @@ class WindowedIndex {
   // there when it began have gone: a short queue that is filled and drained again and again
   // in any order stays without an index.
   bool is_too_much(std::size_t passed) noexcept {
-    if (static_cast<std::int64_t>(window_.at(window_.head()).sequence - newest_counted_) > 0) {
+    if (is_older(newest_counted_, window_.at(window_.head()).sequence)) {
       newest_counted_ = window_.at(window_.tail() - 1).sequence;
       passed_ = most_passed_ = 0;
     }
@@ -417,7 +417,7 @@ class WindowedIndex {
   }
 
   static bool older(const QueueEntry& a, const QueueEntry& b) noexcept {
-    return static_cast<std::int64_t>(a.sequence - b.sequence) < 0;
+    return is_older(a.sequence, b.sequence);
   }
 
   // Those entries of the index that are wanted, oldest first; visit may erase what it is given.

@@ -100,7 +100,7 @@ bool KeyIndex::reserve_message() noexcept {
 bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
   if (size_ == 0) {
     begin_anew(entry.sequence);
-  } else if (size_ == unlogged_) {
+  } else if (size_ == log_from_size_) {
     start_log();
   }
   if (!reserve_message()) return false;
@@ -155,7 +155,7 @@ void KeyIndex::find_wild_entry(const MatchKey& key, Hit& best,
   for (unsigned left = wild_classes_of(key.bits); left != 0; left &= left - 1) {
     const int c = std::countr_zero(left);
     const Hit hit = find_in(c, key.bits & kClassBits[c], depth);
-    if (hit && (!best || older(hit.sequence(), best.sequence()))) best = hit;
+    if (hit && (!best || is_older(hit.sequence(), best.sequence()))) best = hit;
   }
 }
 
@@ -164,8 +164,8 @@ std::vector<IndexItem> KeyIndex::items_in_order() const {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   tables_[0].for_each([&](std::uint64_t, const IndexItem& item) {
-    if (first == 0 || older(item.sequence, first)) first = item.sequence;
-    if (last == 0 || older(last, item.sequence)) last = item.sequence;
+    if (first == 0 || is_older(item.sequence, first)) first = item.sequence;
+    if (last == 0 || is_older(last, item.sequence)) last = item.sequence;
   });
   // Sequence numbers are unique, and mostly those of this queue: then each item has a place.
   const std::uint64_t places = last - first + 1;
@@ -182,8 +182,9 @@ std::vector<IndexItem> KeyIndex::items_in_order() const {
   if (dense) {
     std::erase_if(items, [](const IndexItem& item) { return item.sequence == 0; });
   } else {
-    std::sort(items.begin(), items.end(),
-              [](const IndexItem& a, const IndexItem& b) { return older(a.sequence, b.sequence); });
+    std::sort(items.begin(), items.end(), [](const IndexItem& a, const IndexItem& b) {
+      return is_older(a.sequence, b.sequence);
+    });
   }
   return items;
 }
@@ -210,7 +211,7 @@ KeyIndex::Hit KeyIndex::find_by_walk(const MatchKey& key, std::uint64_t& depth) 
   QueueEntry oldest;
   for_each([&](const QueueEntry& entry) {
     ++depth;
-    if (!keys_meet(key, entry.key) || (found && older(oldest.sequence, entry.sequence))) return;
+    if (!keys_meet(key, entry.key) || (found && is_older(oldest.sequence, entry.sequence))) return;
     oldest = entry;
     found = true;
   });
@@ -244,7 +245,9 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
     if (is_complete(key_class)) return {};
   }
   if (!is_logging()) {
-    const bool may_log = wildcards_ && size_ <= kMostUnlogged && side_ == QueueSide::unexpected;
+    // However many wait, as where a promise of no wildcards has been withdrawn: this once it
+    // takes a few times a walk, and then no search walks over all of them again.
+    const bool may_log = wildcards_ && side_ == QueueSide::unexpected;
     if (!may_log || !start_log()) return find_by_walk(key, depth);
   }
   // Walk what no view lists: the log, and what was passed if the view is not fed.

@@ -79,8 +79,8 @@ class KeyIndex {
 
   KeyIndex(QueueResources& resources, QueueSide side) noexcept;
 
-  // Without wildcards there is no log. Takes effect at once for fewer of them, and
-  // when the index has emptied for more.
+  // Without wildcards there is no log. Takes effect at once for fewer of them, and for more
+  // with the first search that has one.
   void set_hints(const Hints& hints) noexcept;
 
   std::size_t size() const noexcept { return size_; }
@@ -116,7 +116,7 @@ class KeyIndex {
     for_each_class(wild_classes_of(bits), [&](int c) {
       KeyTable::Slot* const slot = tables_[c].look_now(bits & kClassBits[c]);
       if (slot == nullptr) return true;
-      if (best != nullptr && older(best->oldest.sequence, slot->oldest.sequence)) return true;
+      if (best != nullptr && is_older(best->oldest.sequence, slot->oldest.sequence)) return true;
       best = slot;
       its_class = c;
       return true;
@@ -330,19 +330,20 @@ class KeyIndex {
     std::size_t gone = 0;  // about so many of the items
   };
 
-  // Entries that are sorted into a log at once.
+  // So many messages wait without a log where no search has had a wildcard: the next one makes
+  // one of all that are there, which a later search would have to do with more.
   static constexpr std::size_t kMostUnlogged = 4096;
 
   static IndexItem item_of(const QueueEntry& entry) noexcept {
     return {reinterpret_cast<std::uint64_t>(entry.cookie), entry.sequence};
   }
   // The next entry goes into a log, or should make one.
-  bool logs() const noexcept { return size_ >= unlogged_; }
-  bool is_logging() const noexcept { return unlogged_ == 0; }
-  void log_from_now() const noexcept { unlogged_ = 0; }
+  bool logs() const noexcept { return size_ >= log_from_size_; }
+  bool is_logging() const noexcept { return log_from_size_ == 0; }
+  void log_from_now() const noexcept { log_from_size_ = 0; }
   void log_no_more() const noexcept {
     const bool may = wildcards_ && side_ == QueueSide::unexpected;
-    unlogged_ = may ? kMostUnlogged : ~std::size_t{0};
+    log_from_size_ = may ? kMostUnlogged : ~std::size_t{0};
   }
   bool push_and_log(const QueueEntry& entry) noexcept;
   bool reserve_message() noexcept;
@@ -403,20 +404,16 @@ class KeyIndex {
 
   void note_gone(std::uint64_t sequence) noexcept {
     --size_;
-    in_order_ &= !older(sequence, last_gone_);
+    in_order_ &= !is_older(sequence, last_gone_);
     last_gone_ = sequence;
-  }
-
-  static bool older(std::uint64_t a, std::uint64_t b) noexcept {
-    return static_cast<std::int64_t>(a - b) < 0;
   }
 
   // The slot of a message that a view or the log lists, if it has not gone. Of
   // one key the oldest goes first, so it has gone if all that are left are newer.
   KeyTable::Slot* still_there(const IndexItem& item) const noexcept {
-    if (older(item.sequence, first_)) return nullptr;
+    if (is_older(item.sequence, first_)) return nullptr;
     KeyTable::Slot* slot = tables_[0].find(item.value);
-    return slot == nullptr || older(item.sequence, slot->oldest.sequence) ? nullptr : slot;
+    return slot == nullptr || is_older(item.sequence, slot->oldest.sequence) ? nullptr : slot;
   }
 
   void pop_gone(KeyTable::Slot* list) const noexcept;
@@ -435,12 +432,13 @@ class KeyIndex {
   // The line of what every operation looks at. Of the unexpected side views and log change
   // what a search costs, never what it finds, so a search may work on them.
   std::size_t size_ = 0;
-  mutable std::size_t unlogged_;  // with as many entries there is a log, or had better be
-  unsigned wild_classes_ = 0;     // a bit for each class but 0 that holds entries
-  mutable unsigned viewed_ = 0;   // a bit for each class whose view is complete: it lists the
-                                  // log too, not only what was passed
-  std::uint64_t last_gone_ = 0;   // a sequence number
-  std::uint64_t first_ = 0;       // the sequence number that followed when all had gone
+  mutable std::size_t log_from_size_;  // with as many entries messages are logged: 0 where there
+                                       // is a log, the largest number where there is never one
+  unsigned wild_classes_ = 0;          // a bit for each class but 0 that holds entries
+  mutable unsigned viewed_ = 0;        // a bit for each class whose view is complete: it lists
+                                       // the log too, not only what was passed
+  std::uint64_t last_gone_ = 0;        // a sequence number
+  std::uint64_t first_ = 0;            // the sequence number that followed when all had gone
   bool in_order_ = true;
   const QueueSide side_;
   bool wildcards_ = true;  // may come

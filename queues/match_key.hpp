@@ -49,8 +49,8 @@ inline constexpr bool keys_meet(const MatchKey& a, const MatchKey& b) noexcept {
   return ((a.bits ^ b.bits) & a.mask & b.mask) == 0;
 }
 
-// The envelope of a receive in 64 bits: as the bits of a key, with these where it leaves
-// source or tag open. No rank is negative, and no message has the least of all tags.
+// A receive's envelope packed like the bits of a key, with these in place of wildcards. No
+// message carries them: no rank is negative, and no tag is the least of all integers.
 inline constexpr std::uint64_t kOpenSource = 0x0000000080000000u;
 inline constexpr std::uint64_t kOpenTag = kTagSign;
 
@@ -60,6 +60,11 @@ struct QueueEntry {
   void* cookie = nullptr;      // the caller's, never dereferenced
   std::uint64_t sequence = 0;  // its place in the matcher's order, unique
 };
+
+// The order of sequence numbers. The difference is signed, because they may wrap.
+inline constexpr bool is_older(std::uint64_t a, std::uint64_t b) noexcept {
+  return static_cast<std::int64_t>(a - b) < 0;
+}
 
 // What a search that takes its match out came to. Two words, so that it travels
 // in registers.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -17,10 +19,12 @@ namespace tagline {
 //
 //   oldest_ -> [ lane lane lane lane ] -> [ lane . lane . ] -> [ lane lane . . ] <- newest_
 //
-// Holes are filled before they cost: a full newest node that is at most half
-// alive is squeezed rather than followed by another, and two neighbours become
-// one as soon as their entries fit comfortably (kSparse). Dead lanes at the
-// front of a node are passed without a look.
+// Holes are filled before they cost. Whenever a sixteenth of a node has gone, it
+// becomes one with a neighbour if both fit into one node, or is squeezed if at most
+// half of it is alive: a search passes 9 dead lanes for 7 live ones at most. The
+// newest node, which still grows, joins the one before it only if both fill half a
+// node; when it is full and at most half alive, it is squeezed rather than followed
+// by another. Dead lanes at the front of a node are passed without a look.
 //
 // A Node has these members; Shape is what the nodes of one queue share.
 //
@@ -54,7 +58,8 @@ class NodeList {
   // A hit that is no entry of any list.
   static constexpr Hit kBeyond = {nullptr, std::numeric_limits<int>::max()};
 
-  NodeList(NodePool& pool, const Shape& shape) noexcept : shape_(shape), pool_(&pool) {}
+  NodeList(NodePool& pool, const Shape& shape) noexcept
+      : shape_(shape), tidied_every_(tidied_every(Node::lanes(shape_))), pool_(&pool) {}
   NodeList(const NodeList&) = delete;
   NodeList& operator=(const NodeList&) = delete;
   ~NodeList() {
@@ -90,10 +95,9 @@ class NodeList {
     Node* older = nullptr;
     for (Node* node = oldest_; node != nullptr; older = node, node = newer(node)) {
       // Lanes are in order, so the last one tells whether to look at the others;
-      // dead or not, it is the youngest that the node has had. The difference is
-      // signed: sequence numbers may wrap.
+      // dead or not, it is the youngest that the node has.
       const std::uint64_t last = node->entry(shape_, static_cast<int>(node->used) - 1).sequence;
-      if (static_cast<std::int64_t>(last - sequence) < 0) continue;
+      if (is_older(last, sequence)) continue;
       for (int lane = node->first; lane < static_cast<int>(node->used);
            lane = node->next_live(shape_, lane + 1)) {
         if (node->entry(shape_, lane).sequence == sequence) return {older, lane};
@@ -108,8 +112,7 @@ class NodeList {
   void erase(Hit hit) noexcept {
     Node* node = node_of(hit);
     take_out(*node, hit.lane);
-    // Only a sparse node can become part of another or take one in.
-    if (static_cast<int>(node->count) <= sparse()) tidy(node, hit.older);
+    if ((static_cast<int>(node->count) & (tidied_every_ - 1)) == 0) tidy(node, hit.older);
   }
 
   template <class Visit>
@@ -162,10 +165,18 @@ class NodeList {
     return hit.older == nullptr ? oldest_ : newer(hit.older);
   }
 
-  // Neighbours with at most so many entries between them become one. Half a node
-  // leaves room for as many appends as a merge moves; of very small nodes a
-  // merge moves next to nothing, so they are packed tight.
-  int sparse() const noexcept { return lanes() <= 4 ? lanes() : lanes() / 2; }
+  // Of so many erases in a node one looks at its neighbours, whose lines most erases have no
+  // need of. Always a power of two.
+  static int tidied_every(int lanes) noexcept {
+    return std::max(1, static_cast<int>(std::bit_floor(static_cast<unsigned>(lanes))) / 16);
+  }
+
+  // With at most so many entries between them a node and its older neighbour become one. Where
+  // the node still grows, half a node leaves room for as many appends as were moved; of very
+  // small nodes next to nothing is moved.
+  int most_merged(const Node* node) const noexcept {
+    return node == newest_ && lanes() > 4 ? lanes() / 2 : lanes();
+  }
 
   // The oldest entry that the condition holds for.
   template <class Condition>
@@ -219,7 +230,8 @@ class NodeList {
     pool_->release(node);
   }
 
-  // After an erase in node: no empty node stays, and no pair of sparse ones.
+  // After an erase in node: no empty node stays, no neighbours that fit into one, and no node
+  // of any size that is mostly holes.
   [[gnu::noinline]] void tidy(Node* node, Node* older) noexcept {
     if (node->count == 0) {
       // The last node of a queue that drains to nothing is kept for the next entry.
@@ -231,12 +243,15 @@ class NodeList {
       return;
     }
     if (older != nullptr && merge_if_sparse(older, node)) return;
-    if (node->newer != nullptr) merge_if_sparse(node, newer(node));
+    if (node->newer != nullptr && merge_if_sparse(node, newer(node))) return;
+    const int extent = static_cast<int>(node->used) - static_cast<int>(node->first);
+    const bool is_mostly_holes = 2 * static_cast<int>(node->count) <= extent;
+    if (tidied_every_ > 1 && is_mostly_holes) squeeze(*node);
   }
 
-  // Moves the newer neighbour's entries into the older node if there is room to spare.
+  // Moves the newer neighbour's entries into the older node if there is room for them.
   bool merge_if_sparse(Node* into, Node* from) noexcept {
-    if (static_cast<int>(into->count + from->count) > sparse()) return false;
+    if (static_cast<int>(into->count + from->count) > most_merged(from)) return false;
     squeeze(*into);
     for (int lane = from->first; lane < static_cast<int>(from->used);
          lane = from->next_live(shape_, lane + 1)) {
@@ -263,6 +278,7 @@ class NodeList {
   Node* oldest_ = nullptr;
   Node* newest_ = nullptr;
   const Shape shape_;
+  const int tidied_every_;
   NodePool* pool_;
 };
 

@@ -197,18 +197,15 @@ class SourceQueue {
     Links* any = any_.newer;
     while (exact != &bin->entries || any != &any_) {
       const bool from_bin =
-          any == &any_ || (exact != &bin->entries && is_older(in_bin(exact), in_bin(any)));
+          any == &any_ ||
+          (exact != &bin->entries &&
+           is_older(in_bin(exact)->value.sequence, in_bin(any)->value.sequence));
       Links*& next = from_bin ? exact : any;
       Entry* entry = in_bin(next);
       if (condition(entry->value)) return {entry};
       next = next->newer;
     }
     return {};
-  }
-
-  // The difference is signed: sequence numbers may wrap.
-  static bool is_older(const Entry* a, const Entry* b) noexcept {
-    return static_cast<std::int64_t>(a->value.sequence - b->value.sequence) < 0;
   }
 
   // Where a source's bin is, or would be. Wants an empty place in the table.

@@ -180,8 +180,8 @@ class Window {
     std::size_t low = head_;
     for (std::size_t high = tail_; low != high;) {
       const std::size_t middle = low + (high - low) / 2;
-      // Signed: sequence numbers may wrap. A hole still has its number.
-      if (static_cast<std::int64_t>(payload_[middle & wrap_].sequence - sequence) < 0) {
+      // A hole still has its number.
+      if (is_older(payload_[middle & wrap_].sequence, sequence)) {
         low = middle + 1;
       } else {
         high = middle;

@@ -102,7 +102,8 @@ std::vector<Operation> take_history(Bytes& bytes, const Input& input) {
     const unsigned code = call & 15;
     const bool any_source = (call & 16) != 0;
     const bool any_tag = (call & 32) != 0;
-    const tagline_envelope exact = message_envelope(call >> 6, bytes.take());
+    const unsigned source_and_tag = bytes.take();
+    const tagline_envelope exact = message_envelope(call >> 6, source_and_tag);
     const tagline_envelope wanted = receive_envelope(exact, any_source, any_tag);
     if (code < 10) {
       const Kind kind = static_cast<Kind>(code);
@@ -124,7 +125,7 @@ std::vector<Operation> take_history(Bytes& bytes, const Input& input) {
     }
     if (code == 15) {
       tagline_envelope hints = exact;
-      hints.tag = static_cast<std::int32_t>(call >> 4 & 3);
+      hints.tag = static_cast<std::int32_t>((call >> 4 & 3) | (source_and_tag & 1) << 2);
       history.push_back({Kind::set_hints, hints, 0});
       continue;
     }

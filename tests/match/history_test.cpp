@@ -18,8 +18,14 @@ std::uint32_t seeds(int full) { return static_cast<std::uint32_t>(effort(full));
 
 class History : public testing::TestWithParam<Variant> {
  protected:
-  void expect_follows_model(const Mix& mix, std::uint64_t first_handle = 0) {
-    const auto history = random_history(mix);
+  // hints: of every context, until the history itself sets others.
+  void expect_follows_model(const Mix& mix, std::uint64_t first_handle = 0, int hints = 0) {
+    auto history = random_history(mix);
+    for (int context = 0; hints != 0 && context < mix.contexts; ++context) {
+      history.insert(
+          history.begin(),
+          {Operation::Kind::set_hints, {static_cast<std::uint64_t>(context), 0, hints}, 0});
+    }
     tagline_options options = GetParam().options();
     options.first_handle = first_handle;
     EXPECT_EQ(first_difference(history, options, mix.contexts), "")
@@ -90,6 +96,22 @@ TEST_P(History, HandlesAcrossTheWrap) {
   for (std::uint32_t seed = 1; seed <= seeds(5); ++seed) {
     expect_follows_model({.seed = seed, .sources = 8, .tags = 32, .posted_bias = 0.6, .rare = 0.3},
                          std::numeric_limits<std::uint64_t>::max() - 300);
+  }
+}
+
+// Then any entry that fits will do, and only such a one.
+TEST_P(History, WhereMessagesMayOvertake) {
+  for (std::uint32_t seed = 1; seed <= seeds(10); ++seed) {
+    for (const double posted_bias : {0.35, 0.5, 0.65}) {
+      const Mix mix = {.seed = seed,
+                       .operations = 3000,
+                       .sources = seed % 3 == 0 ? 32 : 3,
+                       .tags = seed % 3 == 1 ? 64 : 5,
+                       .wildcards = 0.1,
+                       .posted_bias = posted_bias,
+                       .rare = 0.05};
+      expect_follows_model(mix, 0, TAGLINE_ALLOW_OVERTAKING);
+    }
   }
 }
 

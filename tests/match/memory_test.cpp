@@ -157,10 +157,31 @@ TEST_P(Drained, EntriesThatStayMoveAlong) {
   }
 }
 
+// So do hundreds and thousands of receives that always wait.
+TEST_P(Drained, ManyEntriesThatStayMoveAlong) {
+  void* out;
+  const auto cookie = [](int number) { return reinterpret_cast<void*>(std::uintptr_t(number)); };
+  for (const int waiting : {300, 3000}) {
+    for (int i = 0; i < waiting; ++i) {
+      ASSERT_EQ(tagline_post_receive(matcher_.get(), {2, i % 100, 7}, cookie(i + 1), &out, nullptr),
+                TAGLINE_QUEUED);
+    }
+    fill();
+    drain();
+    shallow_traffic(30000);
+    EXPECT_LT(pool_bytes(), kMiB + 4096u * static_cast<unsigned>(waiting)) << waiting;
+    for (int i = 0; i < waiting; ++i) {
+      ASSERT_EQ(tagline_arrive(matcher_.get(), {2, i % 100, 7}, nullptr, &out), TAGLINE_MATCHED);
+      ASSERT_EQ(out, cookie(i + 1));
+    }
+  }
+}
+
 // The sequence numbers that move and pause are counted by wrap within the test.
 TEST(Memory, IsReturnedAcrossTheWrapOfHandles) {
   for (const char* queue : {"linear", "adaptive"}) {
-    const tagline_options options = {queue, nullptr, 0, std::uint64_t(0) - 105000, 0, nullptr, 0, 0};
+    const tagline_options options = {queue, nullptr, 0, std::uint64_t(0) - 105000,
+                                     0,     nullptr, 0, 0};
     const MatcherPointer matcher = make_matcher(options);
     void* out;
     for (int i = 0; i < 100000; ++i) {

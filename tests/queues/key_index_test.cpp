@@ -150,6 +150,26 @@ TEST(KeyIndex, SearchesOfAnyClassBecomeShort) {
   EXPECT_LE(twin.look(78, kAnyTag), 3u);
 }
 
+// Where there was no log, because no wildcards were to come, the first search makes one however
+// many messages wait.
+TEST(KeyIndex, SearchesBecomeShortWhereAPromiseIsWithdrawn) {
+  constexpr int kMessages = 20000;
+  Twin twin(QueueSide::unexpected, ~std::uint64_t{0} - kMessages / 2);
+  twin.index.set_hints({.wildcards = false});
+  for (int i = 0; i < kMessages; ++i) ASSERT_TRUE(twin.push(i % 50, i / 50));
+  twin.look(kAnySource, 1000);
+  twin.index.set_hints({});
+  for (int i = 0; i < 60; ++i) {
+    twin.take(kAnySource, 1000);
+    twin.take(77, kAnyTag);
+    twin.take(kAnySource, i);
+    ASSERT_TRUE(twin.push(i % 50, i));
+  }
+  EXPECT_LE(twin.look(kAnySource, 1000), 2u);
+  EXPECT_LE(twin.look(77, kAnyTag), 2u);
+  for (int i = 0; i < 200; ++i) EXPECT_LE(twin.take(kAnySource, 100 + i), 2u);
+}
+
 // A view asked for while another one is being built waits for the next pass.
 TEST(KeyIndex, ViewsMayBeginInTheMiddleOfAPass) {
   for (int late = 1; late < 40; ++late) {

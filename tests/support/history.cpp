@@ -64,7 +64,7 @@ std::vector<Operation> random_history(const Mix& mix) {
     } else if (choice < 98) {
       // Promises that are not kept: what matches must not depend on them.
       tagline_envelope hints = message_envelope();
-      hints.tag = below(4);
+      hints.tag = below(8);
       history.push_back({Kind::set_hints, hints, 0});
     } else if (choice < 99) {
       history.push_back({Kind::drop_source, message_envelope(), 0});
@@ -92,8 +92,8 @@ std::string first_difference(const std::vector<Operation>& history, const taglin
   const bool threaded = options.queue != nullptr && is_threaded(options.queue);
   const bool any_order = threaded && std::string(options.queue).starts_with("sharded");
   for (std::size_t i = 0; i < history.size(); ++i) {
-    Outcome expected = model.play(history[i]);
     Outcome actual = library.play(history[i]);
+    Outcome expected = model.play(history[i], actual.cookie);
     if (any_order) forget_order(expected, actual);
     if (actual.status == TAGLINE_NO_MEMORY && expected.status == TAGLINE_QUEUED &&
         (options.pool_bytes != 0 || hooks.before != nullptr)) {

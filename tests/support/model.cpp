@@ -20,7 +20,7 @@ bool accepts(const tagline_envelope& receive, const tagline_envelope& message) {
   return receive.tag == TAGLINE_ANY_TAG ? message.tag >= 0 : receive.tag == message.tag;
 }
 
-Outcome Model::play(const Operation& operation) {
+Outcome Model::play(const Operation& operation, std::uintptr_t taken) {
   Outcome outcome{};
   const tagline_envelope& envelope = operation.envelope;
   Entries& posted = queue_[TAGLINE_POSTED];
@@ -29,7 +29,7 @@ Outcome Model::play(const Operation& operation) {
     case Kind::post_receive:
     case Kind::claim_then_append:
       count_search(TAGLINE_UNEXPECTED, envelope);
-      if (const auto hit = find_message(envelope); hit != unexpected.end()) {
+      if (const auto hit = find(TAGLINE_UNEXPECTED, envelope, taken); hit != unexpected.end()) {
         outcome = {TAGLINE_MATCHED, hit->cookie, {}, 0, 0, {}};
         ++counts_[TAGLINE_UNEXPECTED].matches;
         unexpected.erase(hit);
@@ -41,9 +41,7 @@ Outcome Model::play(const Operation& operation) {
     case Kind::arrive:
     case Kind::match_then_append: {
       count_search(TAGLINE_POSTED, envelope);
-      const auto hit = std::find_if(posted.begin(), posted.end(), [&](const Entry& receive) {
-        return accepts(receive.envelope, envelope);
-      });
+      const auto hit = find(TAGLINE_POSTED, envelope, taken);
       if (hit != posted.end()) {
         outcome = {TAGLINE_MATCHED, hit->cookie, {}, 0, 0, {}};
         ++counts_[TAGLINE_POSTED].matches;
@@ -57,7 +55,7 @@ Outcome Model::play(const Operation& operation) {
     case Kind::probe:
     case Kind::claim:
       count_search(TAGLINE_UNEXPECTED, envelope);
-      if (const auto hit = find_message(envelope); hit != unexpected.end()) {
+      if (const auto hit = find(TAGLINE_UNEXPECTED, envelope, taken); hit != unexpected.end()) {
         outcome = {TAGLINE_MATCHED, hit->cookie, hit->envelope, 0, 0, {}};
         if (operation.kind == Kind::claim) {
           ++counts_[TAGLINE_UNEXPECTED].matches;
@@ -77,9 +75,11 @@ Outcome Model::play(const Operation& operation) {
       break;
     }
     case Kind::set_hints:
+      hints_[envelope.context_id] = static_cast<unsigned>(envelope.tag);
       outcome.status = TAGLINE_OK;
       break;
     case Kind::drop_context:
+      hints_.erase(envelope.context_id);
       drop(outcome, envelope.context_id, nullptr);
       break;
     case Kind::drop_source:
@@ -116,10 +116,20 @@ Outcome Model::lengths(Outcome outcome) const {
   return outcome;
 }
 
-Model::Entries::iterator Model::find_message(const tagline_envelope& envelope) {
-  Entries& messages = queue_[TAGLINE_UNEXPECTED];
-  return std::find_if(messages.begin(), messages.end(),
-                      [&](const Entry& message) { return accepts(envelope, message.envelope); });
+Model::Entries::iterator Model::find(tagline_side side, const tagline_envelope& envelope,
+                                     std::uintptr_t taken) {
+  Entries& entries = queue_[side];
+  const auto fits = [&](const Entry& entry) {
+    return side == TAGLINE_POSTED ? accepts(entry.envelope, envelope)
+                                  : accepts(envelope, entry.envelope);
+  };
+  const auto oldest = std::find_if(entries.begin(), entries.end(), fits);
+  const auto hints = hints_.find(envelope.context_id);
+  if (hints == hints_.end() || (hints->second & TAGLINE_ALLOW_OVERTAKING) == 0) return oldest;
+  const auto chosen = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) {
+    return entry.cookie == taken && fits(entry);
+  });
+  return chosen != entries.end() ? chosen : oldest;
 }
 
 // A context's queue that is empty is not searched.

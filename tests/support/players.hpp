@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -64,7 +65,9 @@ class Library {
 // MPI's rules in their plainest form: two vectors searched front to back.
 class Model {
  public:
-  Outcome play(const Operation& operation);
+  // taken: what the library has found, 0 if nothing. Where messages may overtake, any entry that
+  // fits is as good as the oldest, so then this is the match, if it is one that fits.
+  Outcome play(const Operation& operation, std::uintptr_t taken = 0);
   Outcome remains(std::uint64_t context) const;
   Counts counts(tagline_side side) const { return counts_[side]; }
 
@@ -80,18 +83,21 @@ class Model {
   using Entries = std::vector<Entry>;
 
   Outcome lengths(Outcome outcome) const;
-  Entries::iterator find_message(const tagline_envelope& envelope);
+  Entries::iterator find(tagline_side side, const tagline_envelope& envelope,
+                         std::uintptr_t taken);
   void count_search(tagline_side side, const tagline_envelope& envelope);
   void append(tagline_side side, const Operation& operation);
   void drop(Outcome& outcome, std::uint64_t context, const std::int32_t* source);
 
   Entries queue_[2];
+  std::map<std::uint64_t, unsigned> hints_;  // by context
   Counts counts_[2];
   std::uint64_t high_water_before_ = 0;  // the newest entry
 };
 
 // Plays a history on the library and on the model side by side and compares after
-// every call, and at the end what is left and what was counted; "" if all agrees.
+// every call, and at the end what is left and what was counted; "" if all agrees. Where messages
+// may overtake, the model follows the library's choice.
 // With a limit of memory or hooks, a call that queues may fail for lack of memory
 // instead, and must then have changed nothing.
 std::string first_difference(const std::vector<Operation>& history, const tagline_options& options,
