@@ -182,8 +182,7 @@ TAGLINE_BTL_CALLBACK(tagline_on_get) {
 StoredArrival* store(const Arrival& arrival, CreditAccount* account) {
   auto* stored = reinterpret_cast<StoredArrival*>(opal_free_list_get(&plugin.messages));
   if (stored == nullptr) return nullptr;
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < arrival.segment_count; ++i) bytes += arrival.segments[i].seg_len;
+  const std::size_t bytes = bytes_of(arrival.segments, arrival.segment_count);
   auto* memory = reinterpret_cast<unsigned char*>(stored + 1);
   if (bytes > plugin.parameters.unexpected_inline) {
     memory = static_cast<unsigned char*>(std::malloc(bytes));
