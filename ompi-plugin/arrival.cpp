@@ -42,8 +42,10 @@ StoredArrival* take_held(CommunicatorState& state, std::int32_t source, std::uin
   return stored;
 }
 
-// Returns the receive that gets the message, or NULL after queueing it as unexpected. Caller
-// holds the lock. A message that is stored already is queued as it is.
+// Returns the receive that gets the message, or NULL after queueing it as unexpected. A message
+// that is stored already is queued as it is. The caller holds arrival_lock if the message has a
+// number. Messages without one come from several threads at once; the final tagline_arrive()
+// decides.
 inline ReceiveRequest* match(CommunicatorState& state, const Arrival& arrival,
                              StoredArrival* stored) {
   const EagerHeader& header = arrival.match();
@@ -80,7 +82,8 @@ inline void note_matched(Peer& peer) {
   std::atomic_ref(peer.arrived).store(peer.arrived + 1, std::memory_order_release);
 }
 
-// Hands over the held messages whose turn has come.
+// Hands over the held messages whose turn has come. The caller keeps the communicator, which the
+// last of its receives would take along.
 void release_held(CommunicatorState& state, std::int32_t source) {
   Peer* peer = state.peers.find(source);
   while (true) {
@@ -133,14 +136,22 @@ inline CommunicatorState* find_state(const Arrival& arrival) {
   if (ordered) [[likely]]
     note_matched(*peer);
   const bool more = ordered && !state.held.empty();
+  ompi_communicator_t* comm = nullptr;
+  if (more) [[unlikely]] {
+    // The user may have freed it, and then its receives alone keep it.
+    comm = state.comm;
+    OBJ_RETAIN(comm);
+  }
   guard.unlock();
 
   if (request != nullptr && plugin.credit) [[unlikely]]
     consume(state, arrival);
   // The BTL's buffer may be reused once the callback returns, and delivery does not need the lock.
   if (request != nullptr && !deliver_plain(*request, arrival)) deliver(*request, arrival);
-  if (more) [[unlikely]]
+  if (more) [[unlikely]] {
     release_held(state, source);
+    OBJ_RELEASE(comm);
+  }
 }
 
 [[gnu::always_inline]] inline void on_first_packet(mca_btl_base_module_t* btl, WireTag kind,
@@ -171,8 +182,7 @@ TAGLINE_BTL_CALLBACK(tagline_on_get) {
 StoredArrival* store(const Arrival& arrival, CreditAccount* account) {
   auto* stored = reinterpret_cast<StoredArrival*>(opal_free_list_get(&plugin.messages));
   if (stored == nullptr) return nullptr;
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < arrival.segment_count; ++i) bytes += arrival.segments[i].seg_len;
+  const std::size_t bytes = bytes_of(arrival.segments, arrival.segment_count);
   auto* memory = reinterpret_cast<unsigned char*>(stored + 1);
   if (bytes > plugin.parameters.unexpected_inline) {
     memory = static_cast<unsigned char*>(std::malloc(bytes));

@@ -26,9 +26,7 @@ struct Arrival {
 
   // Bytes of the message that are in this packet.
   std::size_t payload_bytes() const {
-    std::size_t bytes = 0;
-    for (std::size_t i = 0; i < segment_count; ++i) bytes += segments[i].seg_len;
-    return kind == kGet ? 0 : bytes - header_bytes();
+    return kind == kGet ? 0 : bytes_of(segments, segment_count) - header_bytes();
   }
 
   // Bytes of the whole message.

@@ -38,6 +38,24 @@ StoredArrival* take_early(std::uint32_t context_id) {
   return taken;
 }
 
+// What the matcher can make use of. Not that messages may overtake each other: it knows no
+// difference of tags, and collectives count on order.
+unsigned hints_of(const ompi_communicator_t* comm) {
+  return (OMPI_COMM_CHECK_ASSERT_NO_ANY_SOURCE(comm) ? unsigned{TAGLINE_NO_ANY_SOURCE} : 0) |
+         (OMPI_COMM_CHECK_ASSERT_NO_ANY_TAG(comm) ? unsigned{TAGLINE_NO_ANY_TAG} : 0);
+}
+
+// Open MPI calls it behind its own callback, which keeps the assertions. A receive that breaks
+// them, as Open MPI's own with any source, is matched all the same, only slower; so nothing
+// depends on success.
+extern "C" tagline_info_text tagline_on_assertion(opal_infosubscriber_t* object, tagline_info_text,
+                                                  tagline_info_text value) {
+  const auto* comm = reinterpret_cast<const ompi_communicator_t*>(object);
+  const CommunicatorState* state = state_of(comm);
+  if (state != nullptr) tagline_set_hints(state->matcher, state->context_id, hints_of(comm));
+  return value;
+}
+
 void discard_unexpected(void*, tagline_side side, tagline_envelope, void* cookie) {
   // Requests hold a reference to their communicator, so none can be posted any more.
   if (side == TAGLINE_UNEXPECTED) discard(static_cast<StoredArrival*>(cookie));
@@ -102,11 +120,12 @@ int tagline_add_comm(ompi_communicator_t* comm) {
                               OMPI_COMM_ASSERT_EXACT_LENGTH, OMPI_COMM_ASSERT_ALLOW_OVERTAKE}) {
     ompi_comm_assert_subscribe(comm, assertion);
   }
+  for (const char* key : {"mpi_assert_no_any_source", "mpi_assert_no_any_tag"}) {
+    opal_infosubscribe_subscribe(&comm->super, const_cast<char*>(key), const_cast<char*>("false"),
+                                 tagline_on_assertion);
+  }
   const int ranks = ompi_group_size(comm->c_remote_group);
-  // Those that the communicator is made with: what comes later finds the matcher made.
-  unsigned hints = 0;
-  if (OMPI_COMM_CHECK_ASSERT_NO_ANY_SOURCE(comm)) hints |= TAGLINE_NO_ANY_SOURCE;
-  if (OMPI_COMM_CHECK_ASSERT_NO_ANY_TAG(comm)) hints |= TAGLINE_NO_ANY_TAG;
+  const unsigned hints = hints_of(comm);
   const tagline_status status = create_matcher(&state->matcher, {plugin.threads, ranks, hints});
   if (status != TAGLINE_OK || !state->peers.resize(ranks)) {
     tagline_destroy(state->matcher);
@@ -114,6 +133,7 @@ int tagline_add_comm(ompi_communicator_t* comm) {
     return OMPI_ERR_OUT_OF_RESOURCE;
   }
 
+  if (hints != 0) tagline_set_hints(state->matcher, state->context_id, hints);
   if (comm == &ompi_mpi_comm_world.comm) share_credit(ranks);
   keep_hot(state->matcher);
 

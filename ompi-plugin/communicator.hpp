@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the component keeps per communicator: one matcher, its lock, and a little per peer.
+// What the component keeps per communicator: one matcher, the lock that keeps arrivals
+// in order, and a little per peer.
 #pragma once
 
 #include <atomic>

@@ -86,6 +86,7 @@ extern "C" {
 #include "opal/mca/btl/btl.h"
 #include "opal/prefetch.h"
 #include "opal/runtime/opal_progress.h"
+#include "opal/util/info_subscriber.h"
 #include "opal/util/output.h"
 
 #undef opal_hash_table_get_value_ptr
@@ -134,6 +135,13 @@ static inline uint32_t tagline_context_id(const ompi_communicator_t* comm) {
   return comm->c_contextid;
 #endif
 }
+
+/** A key or value of an info object, as its callbacks get and return it. */
+#if TAGLINE_OMPI_5
+typedef const char* tagline_info_text;
+#else
+typedef char* tagline_info_text;
+#endif
 
 /* ---- What processes of a job tell each other at the start -------------- */
 

@@ -117,11 +117,12 @@ bool matcher_fits() {
   return false;
 }
 
-int make_list(opal_free_list_t* list, std::size_t bytes, opal_class_t* type) {
+// most: elements, -1: no limit.
+int make_list(opal_free_list_t* list, std::size_t bytes, opal_class_t* type, int most) {
   const Parameters& parameters = plugin.parameters;
   return opal_free_list_init(list, bytes, opal_cache_line_size, type, 0, opal_cache_line_size,
-                             parameters.free_list_num, parameters.free_list_max,
-                             parameters.free_list_inc, nullptr, 0, nullptr, nullptr, nullptr);
+                             parameters.free_list_num, most, parameters.free_list_inc, nullptr, 0,
+                             nullptr, nullptr, nullptr);
 }
 
 extern "C" void on_btl_error(mca_btl_base_module_t*, std::int32_t, opal_proc_t*, char* info) {
@@ -170,17 +171,21 @@ extern "C" int tagline_enable(bool enable) {
   if (!enable) return OMPI_SUCCESS;
   OBJ_CONSTRUCT(&plugin.messages, opal_free_list_t);
   OBJ_CONSTRUCT(&plugin.transfers, opal_free_list_t);
-  int status = make_list(&plugin.messages, stored_arrival_bytes(), stored_arrival_class());
-  if (status == OMPI_SUCCESS) {
-    status = make_list(&plugin.transfers, sizeof(RemoteTransfer), OBJ_CLASS(opal_free_list_item_t));
-  }
-  // The selected PML fills the two lists that Open MPI itself constructs and destroys.
-  if (status == OMPI_SUCCESS) {
-    status = make_list(&mca_pml_base_send_requests, sizeof(SendRequest), send_request_class());
-  }
+  // Nothing gives these back to somebody who waits: what has come has to be kept.
+  int status = make_list(&plugin.messages, stored_arrival_bytes(), stored_arrival_class(), -1);
   if (status == OMPI_SUCCESS) {
     status =
-        make_list(&mca_pml_base_recv_requests, sizeof(ReceiveRequest), receive_request_class());
+        make_list(&plugin.transfers, sizeof(RemoteTransfer), OBJ_CLASS(opal_free_list_item_t), -1);
+  }
+  // The selected PML fills the two lists that Open MPI itself constructs and destroys.
+  const int most = plugin.parameters.free_list_max;
+  if (status == OMPI_SUCCESS) {
+    status =
+        make_list(&mca_pml_base_send_requests, sizeof(SendRequest), send_request_class(), most);
+  }
+  if (status == OMPI_SUCCESS) {
+    status = make_list(&mca_pml_base_recv_requests, sizeof(ReceiveRequest), receive_request_class(),
+                       most);
   }
   if (ompi_mpi_thread_multiple) plugin.threads = true;
   // Where requests are limited, a thread that waits for one must find all that are free.
@@ -242,8 +247,12 @@ extern "C" int tagline_component_register(void) {
                 MCA_BASE_VAR_TYPE_STRING, &parameters.profile);
   add_parameter("free_list_num", "Elements that the free lists start with", MCA_BASE_VAR_TYPE_INT,
                 &parameters.free_list_num);
-  add_parameter("free_list_max", "Most elements in a free list (-1: no limit)",
-                MCA_BASE_VAR_TYPE_INT, &parameters.free_list_max);
+  add_parameter(
+      "free_list_max",
+      "Most requests of each kind, send and receive; who wants one more waits until one is free "
+      "(-1: no limit). Unexpected messages and transfers have no such limit, see "
+      "pml_tagline_unexpected_limit",
+      MCA_BASE_VAR_TYPE_INT, &parameters.free_list_max);
   add_parameter("free_list_inc", "Elements by which a free list grows", MCA_BASE_VAR_TYPE_INT,
                 &parameters.free_list_inc);
   add_parameter("send_pipeline_depth",

@@ -98,14 +98,20 @@ std::uint64_t unexpected_bytes(const Counts& counts) { return counts.unexpected_
 const Variable variables[] = {
     {"posted_length", "Receives that wait for a message now", MCA_BASE_PVAR_CLASS_LEVEL,
      TAGLINE_OF_SIDE(posted, length)},
-    {"posted_high_water", "Most receives that have waited at once on one communicator",
+    {"posted_high_water",
+     "Most receives that have waited at once on one communicator; with MPI_THREAD_MULTIPLE an "
+     "upper "
+     "bound, the sum over the parts of its queue",
      MCA_BASE_PVAR_CLASS_HIGHWATERMARK, TAGLINE_OF_SIDE(posted, high_water)},
     {"posted_matches", "Messages that found a waiting receive", MCA_BASE_PVAR_CLASS_COUNTER,
      TAGLINE_OF_SIDE(posted, matches)},
-    {"posted_searches", "Searches of the receives when there were any", MCA_BASE_PVAR_CLASS_COUNTER,
-     TAGLINE_OF_SIDE(posted, searches)},
-    {"posted_search_depth_mean", "Receives looked at per search", MCA_BASE_PVAR_CLASS_GENERIC,
-     TAGLINE_MEAN_OF_SIDE(posted)},
+    {"posted_searches",
+     "Searches of the receives when there were any; with MPI_THREAD_MULTIPLE two for a message "
+     "that "
+     "finds none",
+     MCA_BASE_PVAR_CLASS_COUNTER, TAGLINE_OF_SIDE(posted, searches)},
+    {"posted_search_depth_mean", "Receives looked at per search as posted_searches counts them",
+     MCA_BASE_PVAR_CLASS_GENERIC, TAGLINE_MEAN_OF_SIDE(posted)},
     {"posted_search_depth_max", "Most receives looked at in one search",
      MCA_BASE_PVAR_CLASS_HIGHWATERMARK, TAGLINE_OF_SIDE(posted, search_depth_max)},
     {"posted_false_positives",
@@ -113,7 +119,10 @@ const Variable variables[] = {
      MCA_BASE_PVAR_CLASS_COUNTER, TAGLINE_OF_SIDE(posted, false_positives)},
     {"unexpected_length", "Messages that wait for a receive now", MCA_BASE_PVAR_CLASS_LEVEL,
      TAGLINE_OF_SIDE(unexpected, length)},
-    {"unexpected_high_water", "Most messages that have waited at once on one communicator",
+    {"unexpected_high_water",
+     "Most messages that have waited at once on one communicator; with MPI_THREAD_MULTIPLE an "
+     "upper "
+     "bound, the sum over the parts of its queue",
      MCA_BASE_PVAR_CLASS_HIGHWATERMARK, TAGLINE_OF_SIDE(unexpected, high_water)},
     {"unexpected_matches", "Receives that found a waiting message", MCA_BASE_PVAR_CLASS_COUNTER,
      TAGLINE_OF_SIDE(unexpected, matches)},

@@ -47,7 +47,7 @@ struct Plugin {
   const mca_btl_base_module_t* self_btl = nullptr;
   tagline_heater* heater = nullptr;
   bool credit = false;         // memory for unexpected messages is bounded, see credit.hpp
-  opal_free_list_t messages;   // UnexpectedMessage
+  opal_free_list_t messages;   // StoredArrival
   opal_free_list_t transfers;  // RemoteTransfer
 };
 

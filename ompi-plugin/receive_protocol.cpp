@@ -312,8 +312,7 @@ TAGLINE_BTL_CALLBACK(tagline_on_fragment) {
   FragmentHeader header;
   std::memcpy(&header, segments[0].seg_addr.pval, sizeof(header));
   auto& request = *reinterpret_cast<ReceiveRequest*>(header.receive_request);
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < descriptor->des_segment_count; ++i) bytes += segments[i].seg_len;
+  const std::size_t bytes = bytes_of(segments, descriptor->des_segment_count);
   unpack(request, segments, descriptor->des_segment_count, sizeof(header), header.offset);
   account(request, bytes - sizeof(header));
 }

@@ -4,8 +4,8 @@
 // Life of a request. Two parties let go of it: the user (MPI_Wait, MPI_Request_free; then Open MPI
 // calls req_free) and the component (the last byte has moved). Each sets its bit, whoever comes
 // second recycles the request. A request that completes at the MPI level may be freed, and if
-// persistent be started again, before the component has let go of it; start() then makes a new
-// request.
+// persistent be started again, before the component has let go of it; tagline_start() then makes a
+// new request.
 //
 // Inside the component a request counts references: one per event that is still to come. The
 // event that drops the last one finishes the request.

@@ -276,10 +276,12 @@ extern "C" int tagline_isend_init(const void* data, std::size_t count, ompi_data
   return OMPI_SUCCESS;
 }
 
-// The message must not get a number before nothing can fail any more: the receiver would wait for
-// it forever.
+namespace {
+
+// Take the sequence number last: once taken, the message must be sent, or the receiver waits for
+// that number forever.
 // numbered: the header of tries that were in vain, or NULL.
-int activate(SendRequest& request, const EagerHeader* numbered) {
+int number_and_start(SendRequest& request, const EagerHeader* numbered) {
   mca_pml_base_request_t& base = request.base.req_base;
   base.req_pml_complete = false;
   request.life = 0;
@@ -308,9 +310,7 @@ int activate(SendRequest& request, const EagerHeader* numbered) {
   return start(request);
 }
 
-namespace {
-
-// With a request; numbered: see activate().
+// With a request; numbered: see number_and_start().
 [[gnu::noinline]] int isend_request(const void* data, std::size_t count, ompi_datatype_t* datatype,
                                     int peer, int tag, mca_pml_base_send_mode_t mode,
                                     ompi_communicator_t* comm, ompi_request_t** handle,
@@ -319,7 +319,7 @@ namespace {
   if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   prepare(*request, data, count, datatype, peer, tag, mode, comm, false);
   request->endpoint = endpoint_of(comm, peer);
-  const int status = activate(*request, numbered);
+  const int status = number_and_start(*request, numbered);
   if (status != OMPI_SUCCESS) {
     recycle(*request);
     return status;
@@ -341,7 +341,7 @@ namespace {
   if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   prepare(*request, data, count, datatype, peer, numbered.tag, mode, comm, false);
   request->endpoint = endpoint_of(comm, peer);
-  int status = activate(*request, &numbered);
+  int status = number_and_start(*request, &numbered);
   if (status != OMPI_SUCCESS) {
     recycle(*request);
     return status;
@@ -419,7 +419,7 @@ int start_persistent(SendRequest& request) {
   opal_convertor_copy_and_prepare_for_send(ompi_proc_local_proc->super.proc_convertor,
                                            &base.req_datatype->super, base.req_count, base.req_addr,
                                            0, &base.req_convertor);
-  return activate(request, nullptr);
+  return number_and_start(request, nullptr);
 }
 
 void return_blocking_send_request() {

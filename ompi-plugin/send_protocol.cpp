@@ -24,11 +24,7 @@ void check(int status) {
 }
 
 std::size_t payload_bytes(const mca_btl_base_descriptor_t* descriptor, std::size_t header_bytes) {
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < descriptor->des_segment_count; ++i) {
-    bytes += descriptor->des_segments[i].seg_len;
-  }
-  return bytes - header_bytes;
+  return bytes_of(descriptor->des_segments, descriptor->des_segment_count) - header_bytes;
 }
 
 void on_eager_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*,

@@ -56,10 +56,7 @@ void fragment_delivered(SendRequest& request, std::size_t bytes) {
 void on_fragment_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*,
                       mca_btl_base_descriptor_t* descriptor, int status) {
   if (status != OMPI_SUCCESS) end_job_for_lost_peer("a BTL failed to send a fragment");
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < descriptor->des_segment_count; ++i) {
-    bytes += descriptor->des_segments[i].seg_len;
-  }
+  const std::size_t bytes = bytes_of(descriptor->des_segments, descriptor->des_segment_count);
   fragment_delivered(*static_cast<SendRequest*>(descriptor->des_cbdata),
                      bytes - sizeof(FragmentHeader));
 }

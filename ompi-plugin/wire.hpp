@@ -101,6 +101,13 @@ struct CreditHeader {
   std::uint64_t allowed;  // bytes of charges that the sender may have spent in all
 };
 
+// Bytes of a packet, its header included.
+inline std::size_t bytes_of(const mca_btl_base_segment_t* segments, std::size_t count) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < count; ++i) bytes += segments[i].seg_len;
+  return bytes;
+}
+
 // A BTL whose eager limit cannot carry every header is of no use to the component.
 inline constexpr std::size_t kLargestHeader = sizeof(PutHeader);
 static_assert(kLargestHeader >= sizeof(GetHeader));

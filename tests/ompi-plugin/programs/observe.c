@@ -69,8 +69,10 @@ static double fraction(const Reader* reader) {
          (reader).name, (unsigned long long)(expected), value(&(reader)))
 
 int main(int argc, char** argv) {
-  begin(&argc, &argv);
   int provided;
+  begin_with_threads(
+      &argc, &argv,
+      argument(argc, argv, "threads", 0) != 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
   MPI_T_pvar_session_create(&session);
   const bool timed = argument(argc, argv, "timed", 0) != 0;
