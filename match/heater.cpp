@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <stdexcept>
 
@@ -47,6 +48,10 @@ Value or_default(Value value, Value by_default) noexcept {
   return value == 0 ? by_default : value;
 }
 
+// Of attaching and detaching: both look at a matcher's observer before they change it, and several
+// threads may call. Seldom enough for one lock for all.
+std::mutex attaching;
+
 bool is_attached(const tagline_heater& heater, const tagline_matcher& matcher) noexcept {
   const auto* memory = static_cast<const tagline::HeatedMemory*>(matcher.memory_observer.get());
   return memory != nullptr && memory->is_of(*heater.cache);
@@ -87,8 +92,9 @@ void tagline_heater_destroy(tagline_heater* heater) {
 tagline_status tagline_heater_attach(tagline_heater* heater, tagline_matcher* matcher) {
   if (heater == nullptr) return invalid(kNoHeater);
   if (matcher == nullptr) return invalid("matcher is NULL");
-  if (matcher->memory_observer != nullptr) return invalid("the matcher is attached already");
   return guarded([&] {
+    const std::lock_guard guard(attaching);
+    if (matcher->memory_observer != nullptr) return invalid("the matcher is attached already");
     auto memory = std::make_unique<tagline::HeatedMemory>(heater->cache);
     const tagline_status status = matcher->observe_memory(memory.get());
     if (status == TAGLINE_OK) matcher->memory_observer = std::move(memory);
@@ -99,6 +105,7 @@ tagline_status tagline_heater_attach(tagline_heater* heater, tagline_matcher* ma
 tagline_status tagline_heater_detach(tagline_heater* heater, tagline_matcher* matcher) {
   if (heater == nullptr) return invalid(kNoHeater);
   if (matcher == nullptr) return invalid("matcher is NULL");
+  const std::lock_guard guard(attaching);
   if (!is_attached(*heater, *matcher)) return TAGLINE_NOT_FOUND;
   matcher->observe_memory(nullptr);
   matcher->memory_observer.reset();

@@ -15,8 +15,7 @@ class LockedMatcher final : public tagline_matcher {
   template <class... Arguments>
   explicit LockedMatcher(LockKind lock, Arguments&&... arguments)
       : lock_(lock), core_(std::forward<Arguments>(arguments)...) {
-    queue_name = core_.queue_name;
-    isa_name = core_.isa_name;
+    describe_as(core_);
   }
 
   tagline_status post_receive(Envelope envelope, void* receive, void** message,

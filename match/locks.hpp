@@ -88,7 +88,7 @@ template <unsigned kDoublings>
 class WordLock {
  public:
   // seq_cst: to a thread that closes the shards, taking the lock comes before the look at the
-  // gate behind it (ShardedMatcher::close). As acquire: pairs with unlock(), the owner sees
+  // gate behind it (Shards::close). As acquire: pairs with unlock(), the owner sees
   // what the last one did. x86 has one instruction for both.
   bool try_lock() noexcept { return !held_.exchange(true, std::memory_order_seq_cst); }
 

@@ -257,6 +257,11 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     side_of(side).advance(sequence);
   }
   std::uint64_t length(tagline_side side) noexcept { return side_of(side).length(); }
+  // Promised of the context; 0 if there is none.
+  unsigned hints(std::uint64_t context_id) noexcept {
+    const Context* context = contexts_.find(context_id);
+    return context == nullptr ? 0 : context->hints;
+  }
   bool is_empty(tagline_side side, std::uint64_t context_id) noexcept {
     Context* context = contexts_.find(context_id);
     return context == nullptr || queue_of(*context, side).empty();

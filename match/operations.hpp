@@ -47,6 +47,14 @@ struct tagline_matcher {
     return status;
   }
 
+  // What a matcher around another one says of itself.
+  void describe_as(const tagline_matcher& other) {
+    queue_name = other.queue_name;
+    reason = other.reason;
+    isa_name = other.isa_name;
+    is_for_threads = other.is_for_threads;
+  }
+
   // Who is told, if the matcher is to keep it. Outlives the queues: they are
   // members of what is derived from here.
   std::unique_ptr<tagline::MemoryObserver> memory_observer;

@@ -90,9 +90,7 @@ class RecordingMatcher final : public tagline_matcher {
         trace_(trace),
         number_(trace.new_matcher()),
         first_handle_(first_handle == 0 ? 1 : first_handle) {
-    queue_name = matcher->queue_name;
-    reason = matcher->reason;
-    isa_name = matcher->isa_name;
+    describe_as(*matcher);
   }
 
   ~RecordingMatcher() override {

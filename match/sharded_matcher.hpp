@@ -350,8 +350,7 @@ class ShardedMatcher final : public tagline_matcher {
       std::vector<Item> all;
       bool sorted = true;
       try {
-        const tagline_statistics now = parts_.statistics();
-        all.reserve(now.posted.length + now.unexpected.length);
+        all.reserve(parts_.most_of(context_id));
       } catch (const std::bad_alloc&) {
         sorted = false;  // told shard by shard
       }

@@ -301,7 +301,8 @@ TAGLINE_API void tagline_for_each(const tagline_matcher* matcher, tagline_visito
 typedef struct tagline_side_statistics {
   uint64_t length;     /**< Entries now. */
   uint64_t high_water; /**< Most entries ever. */
-  uint64_t searches;   /**< Times this queue, not empty, was searched for a match or by a probe. */
+  uint64_t searches;   /**< Times this queue, not empty, was searched for a match or by a probe;
+                            where threads share a matcher that is made of parts: of each part. */
   uint64_t matches;    /**< Entries that left this queue by a match. */
   uint64_t search_depth_sum; /**< Entries looked at, over all searches; a structure
                                   that compares many at once counts all of them. */
@@ -397,7 +398,9 @@ TAGLINE_API void tagline_heater_destroy(tagline_heater* heater);
 
 /**
  * Make all memory that a matcher's queues use and will use regions of the heater:
- * chunks of nodes, tables and the matcher itself. tagline_destroy() detaches.
+ * chunks of nodes, tables and the queues' heads, which of a matcher for one thread is the
+ * matcher itself. What serves several threads stays out: locks, the words that tell a call its
+ * shard, the few newest entries of a tail queue. tagline_destroy() detaches.
  *
  * @return TAGLINE_OK; TAGLINE_INVALID if the matcher is attached already;
  *         TAGLINE_NO_MEMORY.

@@ -57,15 +57,20 @@ class TailQueueSide {
     return status;
   }
 
-  // use(core) for each part, oldest entries first, then last(), with all locks held.
-  template <class Use, class Last>
-  void with_all(Use use, Last last) {
+  // use() with all locks held.
+  template <class Use>
+  void with_locks(Use use) {
     LockGuard front(front_lock_);
     LockGuard back(lock_);
+    use();
+  }
+
+  // use(core) for each part, oldest entries first, with all locks held.
+  template <class Use>
+  void for_each_part(Use use) {
     if constexpr (kBins) use(front_);
     use(back_);
     note_length();
-    last();
   }
 
  private:
@@ -118,7 +123,7 @@ class TailQueueSide {
 // somebody before it. Why order holds: an inbox is newer than its queue, entries go over
 // in order, and whoever searches owns the queue's lock until it has seen the inbox too.
 // Locks are taken in the order posted, unexpected, tail; a post or an arrival takes one
-// of the first two.
+// of the first two. What is to see or change both sides at one moment takes all of them.
 template <class Queue, bool kBins>
 class TailQueueMatcher final : public tagline_matcher {
   using Side = TailQueueSide<Queue, kBins>;
@@ -222,71 +227,69 @@ class TailQueueMatcher final : public tagline_matcher {
   }
 
   tagline_status set_hints(std::uint64_t context_id, unsigned hints) noexcept override {
-    tagline_status status = TAGLINE_OK;
-    for (const tagline_side which : kSides) {
-      const auto set = [&](Core& core) {
-        if (core.set_hints(context_id, hints) != TAGLINE_OK) status = TAGLINE_NO_MEMORY;
-      };
-      with_all(which, set, [](Inbox&) {});
-    }
-    return status;
+    bool done = true;
+    with_everything([&] {
+      // All parts have been promised the same.
+      unsigned before = 0;
+      for_each_core([&](Core& core) { before = core.hints(context_id); });
+      for_each_core(
+          [&](Core& core) { done = done && core.set_hints(context_id, hints) == TAGLINE_OK; });
+      // A part that has no memory for the context has none to promise about either.
+      if (!done) for_each_core([&](Core& core) { core.set_hints(context_id, before); });
+    });
+    return done ? TAGLINE_OK : no_memory();
   }
 
   tagline_status observe_memory(MemoryObserver* observer) noexcept override {
     tagline_status status = TAGLINE_OK;
     const auto observe = [&](MemoryObserver* whom) {
-      for (const tagline_side which : kSides) {
-        with_all(
-            which,
-            [&](Core& core) {
-              if (whom == nullptr || status == TAGLINE_OK) {
-                const tagline_status told = core.observe_memory(whom);
-                if (told != TAGLINE_OK) status = told;
-              }
-            },
-            [&](Inbox& inbox) { inbox.observe_memory(whom); });
-      }
+      for_each_core([&](Core& core) {
+        if (whom == nullptr || status == TAGLINE_OK) {
+          const tagline_status told = core.observe_memory(whom);
+          if (told != TAGLINE_OK) status = told;
+        }
+      });
+      for (Inbox& inbox : inbox_) inbox.observe_memory(whom);
     };
-    observe(observer);
-    if (status != TAGLINE_OK) observe(nullptr);
+    with_everything([&] {
+      observe(observer);
+      if (status != TAGLINE_OK) observe(nullptr);
+    });
     return status;
   }
 
   void for_each(tagline_visitor visit, void* user) const override {
-    for (const tagline_side which : kSides) {
-      with_all(
-          which,
-          [&](Core& core) {
-            core.for_each_entry(which, [&](std::uint64_t id, const QueueEntry& entry) {
-              visit(user, which, key_envelope(id, entry.key), entry.cookie);
-            });
-          },
-          [&](Inbox& inbox) {
-            inbox.for_each([&](const Inbox::Item& item) {
-              visit(user, which, key_envelope(item.context_id, item.entry.key), item.entry.cookie);
-            });
+    with_everything([&] {
+      for (const tagline_side which : kSides) {
+        side(which).for_each_part([&](Core& core) {
+          core.for_each_entry(which, [&](std::uint64_t id, const QueueEntry& entry) {
+            visit(user, which, key_envelope(id, entry.key), entry.cookie);
           });
-    }
+        });
+        inbox_[which].for_each([&](const Inbox::Item& item) {
+          visit(user, which, key_envelope(item.context_id, item.entry.key), item.entry.cookie);
+        });
+      }
+    });
   }
 
   tagline_statistics statistics() const noexcept override {
     tagline_statistics all{};
-    for (const tagline_side which : kSides) {
-      tagline_side_statistics& sum = which == TAGLINE_POSTED ? all.posted : all.unexpected;
-      with_all(
-          which,
-          [&](Core& core) {
-            const tagline_statistics part = core.statistics();
-            add_statistics(sum, which == TAGLINE_POSTED ? part.posted : part.unexpected);
-            all.pool_bytes += part.pool_bytes;
-          },
-          [&](Inbox& inbox) {
-            add_statistics(sum, inbox_counts_[which]);
-            sum.length += inbox.length();
-            sum.high_water += inbox.high_water();
-            all.pool_bytes += inbox.used_bytes();
-          });
-    }
+    with_everything([&] {
+      for (const tagline_side which : kSides) {
+        tagline_side_statistics& sum = which == TAGLINE_POSTED ? all.posted : all.unexpected;
+        side(which).for_each_part([&](Core& core) {
+          const tagline_statistics part = core.statistics();
+          add_statistics(sum, which == TAGLINE_POSTED ? part.posted : part.unexpected);
+          all.pool_bytes += part.pool_bytes;
+        });
+        const Inbox& inbox = inbox_[which];
+        add_statistics(sum, inbox_counts_[which]);
+        sum.length += inbox.length();
+        sum.high_water += inbox.high_water();
+        all.pool_bytes += inbox.used_bytes();
+      }
+    });
     return all;
   }
 
@@ -379,28 +382,35 @@ class TailQueueMatcher final : public tagline_matcher {
                    Wanted wanted) {
     std::size_t dropped = 0;
     const auto told = teller(context_id, visit, user);
-    for (const tagline_side which : kSides) {
-      with_all(
-          which, [&](Core& core) { dropped += remove(core, told); },
-          [&](Inbox& inbox) {
-            inbox.filter([&](const Inbox::Item& item) {
-              if (item.context_id != context_id || !wanted(item.entry)) return true;
-              ++dropped;
-              told(which, item.entry);
-              return false;
-            });
-          });
-    }
+    with_everything([&] {
+      for (const tagline_side which : kSides) {
+        side(which).for_each_part([&](Core& core) { dropped += remove(core, told); });
+        inbox_[which].filter([&](const Inbox::Item& item) {
+          if (item.context_id != context_id || !wanted(item.entry)) return true;
+          ++dropped;
+          told(which, item.entry);
+          return false;
+        });
+      }
+    });
     return dropped;
   }
 
-  // use(core) for each part of a queue, oldest first, then last(inbox).
-  template <class Use, class Last>
-  void with_all(tagline_side which, Use use, Last last) const {
-    side(which).with_all(use, [&] {
-      LockGuard tail(tail_lock_);
-      last(inbox_[which]);
+  // use() with all locks, taken in the order of all calls, so nobody waits in a circle.
+  template <class Use>
+  void with_everything(Use use) const {
+    posted_.with_locks([&] {
+      unexpected_.with_locks([&] {
+        LockGuard tail(tail_lock_);
+        use();
+      });
     });
+  }
+
+  // With everything locked.
+  template <class Use>
+  void for_each_core(Use use) const {
+    for (const tagline_side which : kSides) side(which).for_each_part(use);
   }
 
   Side& side(tagline_side which) const noexcept {

@@ -2,7 +2,7 @@
 // Threads make random calls on one matcher, a few at a time; after each round it is decided
 // whether what came of them can have come of the same calls in some order, one by one.
 //
-// Runs for some seconds; TAGLINE_THREADS_SECONDS says otherwise.
+// Runs for a minute, which all shapes share; TAGLINE_THREADS_SECONDS says otherwise.
 #include "tests/support/rounds.hpp"
 
 #include <gtest/gtest.h>

@@ -124,6 +124,7 @@ TEST(Recording, OfSeveralThreadsIsOneHistory) {
     options.threads = 1;
     tagline_matcher* matcher = nullptr;
     if (tagline_create(&options, &matcher) != TAGLINE_OK) _exit(1);
+    if (tagline_matcher_reason(matcher) != std::string("default")) _exit(2);
     std::vector<std::thread> threads;
     for (int source = 0; source < kThreads; ++source) {
       threads.emplace_back([matcher, source] {
