@@ -362,8 +362,7 @@ class TailQueueMatcher final : public tagline_matcher {
   template <class Find, class Wanted>
   tagline_status cancel(Find find, Wanted wanted) noexcept {
     return posted_.search(
-        find,
-        [](Core& core, const Found& found) { return core.cancel(found); },
+        find, [](Core& core, const Found& found) { return core.cancel(found); },
         [&] {
           LockGuard tail(tail_lock_);
           bool cancelled = false;

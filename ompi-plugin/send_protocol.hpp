@@ -33,8 +33,8 @@ inline bool leaves_at_once(const mca_bml_base_endpoint_t* endpoint,
                            const mca_btl_base_module_t* btl, std::size_t bytes) {
   if (bytes <= btl->btl_eager_limit) [[likely]]
     return true;
-  return bytes <= std::min<std::size_t>(plugin.parameters.local_eager_limit,
-                                        btl->btl_max_send_size) &&
+  return bytes <=
+             std::min<std::size_t>(plugin.parameters.local_eager_limit, btl->btl_max_send_size) &&
          OPAL_PROC_ON_LOCAL_NODE(endpoint->btl_proc->super.proc_flags) && btl != plugin.self_btl;
 }
 

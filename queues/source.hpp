@@ -197,9 +197,8 @@ class SourceQueue {
     Links* any = any_.newer;
     while (exact != &bin->entries || any != &any_) {
       const bool from_bin =
-          any == &any_ ||
-          (exact != &bin->entries &&
-           is_older(in_bin(exact)->value.sequence, in_bin(any)->value.sequence));
+          any == &any_ || (exact != &bin->entries &&
+                           is_older(in_bin(exact)->value.sequence, in_bin(any)->value.sequence));
       Links*& next = from_bin ? exact : any;
       Entry* entry = in_bin(next);
       if (condition(entry->value)) return {entry};

@@ -83,8 +83,7 @@ class Model {
   using Entries = std::vector<Entry>;
 
   Outcome lengths(Outcome outcome) const;
-  Entries::iterator find(tagline_side side, const tagline_envelope& envelope,
-                         std::uintptr_t taken);
+  Entries::iterator find(tagline_side side, const tagline_envelope& envelope, std::uintptr_t taken);
   void count_search(tagline_side side, const tagline_envelope& envelope);
   void append(tagline_side side, const Operation& operation);
   void drop(Outcome& outcome, std::uint64_t context, const std::int32_t* source);
