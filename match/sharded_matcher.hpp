@@ -174,9 +174,9 @@ class ShardedMatcher final : public tagline_matcher {
     return core.append_message(with...);
   };
 
-  // call(core, ...) ends the turn, see TurnsAtShard. A thread that has been alone so far jumps into
-  // it; behind that, each a jump further and saving registers for itself only, are whoever the
-  // lock of a shard favours since, and all others: among().
+  // call(core, ...) ends the turn, see TurnsAtShard. A thread alone jumps into it; behind that,
+  // each a jump further and saving registers for itself only, are the thread that the lock of
+  // one of many shards favours, and all others: among().
   template <auto call, auto among, class... Arguments>
   [[gnu::always_inline]] tagline_status enter(Envelope envelope, Arguments... arguments) noexcept {
     Shard* const alone = parts_.enter_alone();
@@ -190,7 +190,7 @@ class ShardedMatcher final : public tagline_matcher {
                                 std::is_same_v<decltype(call), decltype(kAppendReceive)>;
     Shard* const shard = parts_.enter(envelope);
     if (shard == nullptr) return (this->*among)(envelope, arguments...);
-    if constexpr (is_receive) parts_.number_receive(*shard);
+    if constexpr (is_receive) parts_.number_among(*shard);
     return call(*shard->core, envelope, arguments...);
   }
 

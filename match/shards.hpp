@@ -99,14 +99,16 @@ class Shards : GateWord {
     return first_.enter_first() ? &first_ : nullptr;
   }
 
-  // The shard of the envelope for the thread that its lock favours, again or as one of many;
-  // likewise. nullptr: visit().
+  // The shard of the envelope, one of many, for the thread that its lock favours; likewise.
+  // nullptr: visit().
   [[gnu::always_inline]] Shard* enter(Envelope envelope) noexcept {
     // acquire, both: see visit(). No need to look again with the shard entered: whoever else has
     // closed since has ended this thread's favour before it touched the shard. A thread that
     // closes keeps its own favours, and sees here what it has stored.
     const std::uint64_t gate = gate_.load(std::memory_order_acquire);
-    if ((gate & kShut) != 0 || !has_one_shard(envelope, gate)) return nullptr;
+    if ((gate & kShut) != 0 || (gate & kMask) == 0 || !has_one_shard(envelope, gate)) {
+      return nullptr;
+    }
     Shard& shard = shards_.load(std::memory_order_acquire)[hash(envelope, gate) & gate & kMask];
     return shard.enter() ? &shard : nullptr;
   }
@@ -285,11 +287,9 @@ class Shards : GateWord {
 
   // Makes its next receive younger than every wildcard receive there is. Receives are
   // numbered from blocks, so that shards do not fight for a counter; a wildcard receive
-  // makes the rest of every block void. One shard counts by itself, and draws no numbers.
+  // makes the rest of every block void. One shard counts by itself.
   void number_receive(Shard& shard) noexcept {
-    if (mask() != 0) return number_among(shard);
-    if (shard.core->next_sequence(TAGLINE_POSTED) % kBlock == 0) [[unlikely]]
-      note_drawing(shard);
+    if (mask() != 0) number_among(shard);
   }
   // The same if there are several.
   void number_among(Shard& shard) noexcept {
@@ -342,7 +342,7 @@ class Shards : GateWord {
   // Who has come for numbers twice, and nobody with other keys in between, has the shard to
   // itself, it seems. Counted here, because on the way of every call that counting alone
   // costs threads that share a shard a tenth.
-  [[gnu::noinline, gnu::cold]] void note_drawing(Shard& shard) noexcept {
+  void note_drawing(Shard& shard) noexcept {
     const bool again = std::exchange(shard.drawer, this_thread()) == this_thread();
     const bool alone = std::exchange(shard.handovers_drawn, shard.handovers) == shard.handovers;
     // relaxed: a shard's lock is held, unless all of them are. Whoever shuts the gate from here
