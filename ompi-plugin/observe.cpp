@@ -100,15 +100,13 @@ const Variable variables[] = {
      TAGLINE_OF_SIDE(posted, length)},
     {"posted_high_water",
      "Most receives that have waited at once on one communicator; with MPI_THREAD_MULTIPLE an "
-     "upper "
-     "bound, the sum over the parts of its queue",
+     "upper bound, the sum over the parts of its queue",
      MCA_BASE_PVAR_CLASS_HIGHWATERMARK, TAGLINE_OF_SIDE(posted, high_water)},
     {"posted_matches", "Messages that found a waiting receive", MCA_BASE_PVAR_CLASS_COUNTER,
      TAGLINE_OF_SIDE(posted, matches)},
     {"posted_searches",
      "Searches of the receives when there were any; with MPI_THREAD_MULTIPLE two for a message "
-     "that "
-     "finds none",
+     "that finds none",
      MCA_BASE_PVAR_CLASS_COUNTER, TAGLINE_OF_SIDE(posted, searches)},
     {"posted_search_depth_mean", "Receives looked at per search as posted_searches counts them",
      MCA_BASE_PVAR_CLASS_GENERIC, TAGLINE_MEAN_OF_SIDE(posted)},
@@ -121,8 +119,7 @@ const Variable variables[] = {
      TAGLINE_OF_SIDE(unexpected, length)},
     {"unexpected_high_water",
      "Most messages that have waited at once on one communicator; with MPI_THREAD_MULTIPLE an "
-     "upper "
-     "bound, the sum over the parts of its queue",
+     "upper bound, the sum over the parts of its queue",
      MCA_BASE_PVAR_CLASS_HIGHWATERMARK, TAGLINE_OF_SIDE(unexpected, high_water)},
     {"unexpected_matches", "Receives that found a waiting message", MCA_BASE_PVAR_CLASS_COUNTER,
      TAGLINE_OF_SIDE(unexpected, matches)},
