@@ -266,6 +266,11 @@ extern "C" int tagline_component_register(void) {
                 "leaves at once, beyond the BTL's eager limit too if that is less (0: up to that) "
                 "and as far as the BTL has packets for it (btl_vader_max_send_size)",
                 MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.local_eager_limit);
+  add_parameter("shared_copy",
+                "Between two processes of a node a blocking send takes part in the copying of a "
+                "large message, through packets, where measurement says that this is faster than "
+                "to have the kernel copy it",
+                MCA_BASE_VAR_TYPE_BOOL, &parameters.shared_copy);
   add_parameter("send_inline_limit",
                 "Bytes up to which a message that leaves at once is handed to the BTL without a "
                 "request, if the BTL can do that",

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "compat.h"
+#include "copy_choice.hpp"
 #include "match/tagline.h"
 
 namespace tagline::pml {
@@ -25,6 +26,7 @@ struct Parameters {
   unsigned receive_pipeline_depth = 4;
   unsigned unexpected_inline = 128;
   unsigned local_eager_limit = 32768;
+  bool shared_copy = true;
   unsigned send_inline_limit = 32768;
   unsigned send_box_limit = 256;
   bool hot_cache = false;
@@ -43,6 +45,7 @@ struct Plugin {
   bool enabled = false;         // this component won the selection
   bool threads = false;         // several threads may be inside the component at once
   bool keeps_requests = false;  // for the thread that has let go of them, see request_pool.hpp
+  CopyChoice copy_choice;
   // The BTL to the process itself, which delivers within the call that sends; NULL: none.
   const mca_btl_base_module_t* self_btl = nullptr;
   tagline_heater* heater = nullptr;

@@ -2,6 +2,7 @@
 #include "receive_protocol.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "communicator.hpp"
 #include "send_protocol.hpp"
@@ -48,6 +49,35 @@ void acknowledge(ReceiveRequest& request, std::uint64_t offset, std::uint64_t le
   const AcknowledgeHeader header = {
       request.send_request, reinterpret_cast<std::uintptr_t>(&request), offset, length, flags};
   send_control(request.endpoint, nullptr, kAcknowledge, &header, sizeof(header));
+}
+
+/* ---- Read or share: see copy_choice.hpp ---- */
+
+std::uint64_t now() {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+// account() for the parts of a message whose copy may be timed.
+void account_copy(ReceiveRequest& request, std::size_t bytes) {
+  if (bytes == 0 || subtract_fetch(request.bytes_left, bytes) != 0) return;
+  if (request.copy_began != 0) {
+    plugin.copy_choice.note(request.copy_way, request.message_bytes, now() - request.copy_began);
+  }
+  release(request);
+}
+
+// How a message comes whose sender has offered its memory.
+CopyWay choose_copy(ReceiveRequest& request, const Arrival& arrival) {
+  const bool choice = plugin.parameters.shared_copy &&
+                      (arrival.header<RendezvousHeader>().flags & kWaiting) != 0 &&
+                      OPAL_PROC_ON_LOCAL_NODE(request.endpoint->btl_proc->super.proc_flags) &&
+                      arrival.btl != plugin.self_btl && request.layout.contiguous &&
+                      // What does not fit need not come.
+                      request.message_bytes <= request.layout.bytes;
+  if (!choice) return CopyWay::kRead;
+  request.copy_way = plugin.copy_choice.choose(request.message_bytes);
+  request.copy_began = now();
+  return request.copy_way;
 }
 
 /* ---- Get: read from the sender's memory ---- */
@@ -100,7 +130,7 @@ void on_get_complete(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*,
   const DoneHeader done = {request->send_request, bytes};
   send_control(request->endpoint, transfer->link, kGetDone, &done, sizeof(done));
   free_transfer(transfer);
-  account(*request, bytes);
+  account_copy(*request, bytes);
   release(*request);
 }
 
@@ -276,11 +306,12 @@ void deliver_long(ReceiveRequest& request, const Arrival& arrival) {
   request.schedule_tokens = 0;
   request.next_link = 0;
   request.put_offset = 0;
+  request.copy_began = 0;
   // One for the last byte, one that keeps the request while this function uses it.
   request.references = request.message_bytes == 0 ? 1 : 2;
   if (arrival.kind == kRendezvous) {
     deliver_rendezvous(request, arrival);
-  } else if (!start_gets(request, arrival)) {
+  } else if (choose_copy(request, arrival) == CopyWay::kShare || !start_gets(request, arrival)) {
     acknowledge(request, 0, request.message_bytes, 0);
   }
   release(request);
@@ -314,7 +345,7 @@ TAGLINE_BTL_CALLBACK(tagline_on_fragment) {
   auto& request = *reinterpret_cast<ReceiveRequest*>(header.receive_request);
   const std::size_t bytes = bytes_of(segments, descriptor->des_segment_count);
   unpack(request, segments, descriptor->des_segment_count, sizeof(header), header.offset);
-  account(request, bytes - sizeof(header));
+  account_copy(request, bytes - sizeof(header));
 }
 
 TAGLINE_BTL_CALLBACK(tagline_on_put_done) {

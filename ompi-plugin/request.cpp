@@ -109,6 +109,7 @@ void prepare(SendRequest& request, const void* buffer, std::size_t count, ompi_d
   request.base.req_bytes_packed = request.layout.bytes;
   request.life = persistent ? std::uint32_t{kComponentDone} : 0;
   request.registration = nullptr;
+  request.blocking = false;
   // Processes of one build exchange data as it lies in memory: any process's convertor will do.
   opal_convertor_copy_and_prepare_for_send(ompi_proc_local_proc->super.proc_convertor,
                                            &datatype->super, count, buffer, 0,

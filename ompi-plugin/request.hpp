@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "compat.h"
+#include "copy_choice.hpp"
 #include "match/tagline.h"
 #include "pending.hpp"
 #include "plugin.hpp"
@@ -69,6 +70,7 @@ struct SendRequest {
   std::size_t bytes_left;  // not yet known to have been delivered
   std::uint32_t context;   // for headers: context id and kUnordered
   std::uint32_t sequence;
+  bool blocking;                  // its sender stays inside MPI until it is complete
   std::uint64_t receive_request;  // the peer's, for fragments
   mca_bml_base_btl_t* registered_link;
   mca_btl_base_registration_handle_t* registration;  // of the whole buffer, for Get
@@ -97,8 +99,10 @@ struct ReceiveRequest {
   std::int32_t puts;         // in flight
   std::int32_t schedule_tokens;
   std::uint32_t next_link;
-  Pending pending;         // schedule
-  std::mutex unpack_lock;  // fragments of several links share one convertor
+  CopyWay copy_way;
+  std::uint64_t copy_began;  // when it was matched, if the copy is timed, nanoseconds; or 0
+  Pending pending;           // schedule
+  std::mutex unpack_lock;    // fragments of several links share one convertor
 
   ompi_request_t& ompi() { return base.req_base.req_ompi; }
 };

@@ -341,6 +341,7 @@ int number_and_start(SendRequest& request, const EagerHeader* numbered) {
   if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   prepare(*request, data, count, datatype, peer, numbered.tag, mode, comm, false);
   request->endpoint = endpoint_of(comm, peer);
+  request->blocking = true;
   int status = number_and_start(*request, &numbered);
   if (status != OMPI_SUCCESS) {
     recycle(*request);

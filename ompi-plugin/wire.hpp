@@ -48,6 +48,7 @@ static_assert(sizeof(EagerHeader) == 16, "with 8 bytes of payload it fills half 
 enum RendezvousFlags : std::uint64_t {
   kContiguous = 1,  // the sender's data is one piece of memory, so Put is possible
   kStarved = 2,     // for want of credit the sender has left out payload
+  kWaiting = 4,     // the sender stays inside MPI until it is rid of the message
 };
 
 struct RendezvousHeader {
