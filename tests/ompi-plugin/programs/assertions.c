@@ -1,35 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // On a communicator that promises to use no wildcards, when it is made or later, the queues make no
 // lists for receives with wildcards; such a receive gets the right message nevertheless.
-#include "program.h"
+#include "variables.h"
 
 enum { kMessages = 5000, kLast = kMessages, kProbes = 64 };
 
 static MPI_T_pvar_session session;
 
-static int find(const char* name) {
-  int count = 0;
-  MPI_T_pvar_get_num(&count);
-  for (int i = 0; i < count; ++i) {
-    char found[256];
-    int length = sizeof found, help_length = 0;
-    int verbosity, kind, bind, readonly, continuous, atomic;
-    MPI_Datatype type;
-    MPI_T_enum values;
-    if (MPI_T_pvar_get_info(i, found, &length, &verbosity, &kind, &type, &values, NULL,
-                            &help_length, &bind, &readonly, &continuous, &atomic) == MPI_SUCCESS &&
-        strcmp(found, name) == 0)
-      return i;
-  }
-  EXPECT(false, "a performance variable %s", name);
-  return -1;
-}
-
 static unsigned long long queue_bytes(MPI_Comm communicator) {
   MPI_T_pvar_handle handle;
   int count = 0;
   unsigned long long bytes = 0;
-  MPI_T_pvar_handle_alloc(session, find("pml_tagline_queue_bytes"), &communicator, &handle, &count);
+  MPI_T_pvar_handle_alloc(session, find_variable("pml_tagline_queue_bytes"), &communicator, &handle,
+                          &count);
   MPI_T_pvar_read(session, handle, &bytes);
   MPI_T_pvar_handle_free(session, &handle);
   return bytes;

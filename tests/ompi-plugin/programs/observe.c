@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the queues hold and have done, read as a tool would through MPI_T: per communicator and for
 // the process, for queues whose contents are known here.
-#include "program.h"
+#include "variables.h"
 
 enum {
   kPosted = 40,
@@ -12,26 +12,6 @@ enum {
 };
 
 static MPI_T_pvar_session session;
-
-static int find(const char* name) {
-  int count = 0;
-  MPI_T_pvar_get_num(&count);
-  for (int i = 0; i < count; ++i) {
-    char found[256], help[1024] = "";
-    int found_length = sizeof found, help_length = sizeof help;
-    int verbosity, kind, bind, readonly, continuous, atomic;
-    MPI_Datatype type;
-    MPI_T_enum values;
-    if (MPI_T_pvar_get_info(i, found, &found_length, &verbosity, &kind, &type, &values, help,
-                            &help_length, &bind, &readonly, &continuous, &atomic) != MPI_SUCCESS)
-      continue;
-    if (strcmp(found, name) != 0) continue;
-    EXPECT(strlen(help) > 10, "an explanation of %s, got '%s'", name, help);
-    return i;
-  }
-  EXPECT(false, "a performance variable %s", name);
-  return -1;
-}
 
 // A variable of a communicator, or of the process (NULL). A counter counts from here on.
 typedef struct Reader {
@@ -44,8 +24,8 @@ static Reader observe(const char* name, const MPI_Comm* communicator) {
   snprintf(reader.name, sizeof reader.name, "pml_tagline_%s%s",
            communicator == NULL ? "total_" : "", name);
   int count = 0;
-  const int error = MPI_T_pvar_handle_alloc(session, find(reader.name), (void*)communicator,
-                                            &reader.handle, &count);
+  const int error = MPI_T_pvar_handle_alloc(session, find_variable(reader.name),
+                                            (void*)communicator, &reader.handle, &count);
   EXPECT(error == MPI_SUCCESS && count == 1, "a handle of one %s, error %d", reader.name, error);
   return reader;
 }
