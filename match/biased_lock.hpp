@@ -23,7 +23,8 @@ inline std::uintptr_t this_thread() noexcept {
 // A spin lock that is free of charge for one thread, until another one takes it: most MPI
 // programs that ask for MPI_THREAD_MULTIPLE communicate in one thread, or in one per
 // communicator. At first that is whoever comes first; later a thread that has had the lock
-// to itself for long may be favoured again, a few times in the life of a lock.
+// to itself for long may be: always again the one that was last, others a few times in the life
+// of a lock.
 //
 // The favoured thread may enter and leave by plain stores to a word that nobody else sets.
 // An atomic exchange would make its store visible before its next load; instead whoever
@@ -39,6 +40,11 @@ inline std::uintptr_t this_thread() noexcept {
 //
 // Each favour has a word `inside` of its own, and there are no more favours than words: a
 // thread may be long about finding out that its favour is over, and store to its word still.
+// Only to that thread a favour that is over may be given again, for it is done with that when it
+// takes the lock.
+//
+// Whether a thread has the lock to itself is watched: the bias says so for a while, and whoever
+// else takes the lock meanwhile, or sees it free, ends that, which costs no barrier.
 //
 // Not recursive.
 class BiasedLock {
@@ -60,9 +66,9 @@ class BiasedLock {
     bias_.store(kFree, std::memory_order_relaxed);
   }
 
-  // The way in of the thread that has this favour. Once it has failed, it fails for good.
-  // Inlined: nothing goes through memory. Out again by a store of false to inside(), release: it
-  // pairs with the acquire in finish().
+  // The way in of the thread that has this favour. Once it has failed, it fails until the lock
+  // gives the favour again. Inlined: nothing goes through memory. Out again by a store of false
+  // to inside(), release: it pairs with the acquire in finish().
   [[gnu::always_inline]] bool enter(Favour favour) noexcept {
     return enter(favour, inside_[favour % kFavours]);
   }
@@ -74,21 +80,33 @@ class BiasedLock {
   // closed. The others may store false as well, which it is, or is about to be.
   std::atomic<bool>& inside() noexcept { return inside_[given_]; }
 
-  // With the lock taken by lock(): whether the thread is favoured, if nothing is ending; what
-  // to enter() with the next time, or 0. relaxed, both: only a closer changes it meanwhile, to
-  // end it, and enter() sees that.
-  bool has_favour() const noexcept { return bias_.load(std::memory_order_relaxed) != kGone; }
+  // With the lock taken by lock(): whether the thread is favoured or watched, if nothing is
+  // ending; what to enter() with the next time, or 0. relaxed, both: only a closer changes it
+  // meanwhile, to end it, and enter() sees that.
+  bool has_favour() const noexcept { return !is_over(bias_.load(std::memory_order_relaxed)); }
   Favour favour() const noexcept {
     const Favour favour = bias_.load(std::memory_order_relaxed);
     return number_of(favour, this_thread()) < kFavours ? favour : 0;
   }
 
-  // With the lock taken by lock(), and no favour(): gives the thread one, if any are left.
-  void favour_this_thread() noexcept {
-    if (given_ + 1 == kFavours || bias_.load(std::memory_order_relaxed) != kGone) return;
-    // relaxed: unlock() comes behind it, and others look when they have taken the lock or
+  // With the lock taken by lock(), and nobody who closes: favours the thread if nobody else has
+  // come since it last asked; otherwise watches for that from here on. anew: by a favour of its
+  // own, if any are left, unless it was favoured last.
+  void consider_this_thread(bool anew) noexcept {
+    // relaxed, all: unlock() comes behind it, and others look when they have taken the lock or
     // seen it free.
-    bias_.store(this_thread() | ++given_, std::memory_order_relaxed);
+    const Favour bias = bias_.load(std::memory_order_relaxed);
+    if (is_watched(bias)) {  // this thread, or lock() would have ended it
+      const Favour favour = bias & ~kWatched;
+      given_ = static_cast<std::uint8_t>(favour % kFavours);
+      bias_.store(favour, std::memory_order_relaxed);
+    } else if (is_over(bias)) {
+      if (thread_of(bias) == this_thread()) {
+        bias_.store((bias & ~kOver) | kWatched, std::memory_order_relaxed);
+      } else if (anew && given_ + 1u < kFavours) {
+        bias_.store(this_thread() | (given_ + 1u) | kWatched, std::memory_order_relaxed);
+      }
+    }
   }
 
   // False if it was another's, and had to be waited for.
@@ -112,9 +130,14 @@ class BiasedLock {
     // acquire: pairs with the release in finish(). Behind the look at held_: whoever was
     // favoured before that is seen.
     const Favour favour = bias_.load(std::memory_order_acquire);
-    if (favour == kGone || favour == kFree) [[likely]]
+    if (is_over(favour) || favour == kFree) [[likely]]
       return false;
     if (thread_of(favour) == this_thread()) return false;
+    if (is_watched(favour)) {
+      // relaxed: whoever takes the lock before the shards are open again leaves it as it is.
+      bias_.store(over(favour), std::memory_order_relaxed);
+      return false;
+    }
     // seq_cst: as in revoke().
     bias_.store(favour | kEnding, std::memory_order_seq_cst);
     return true;
@@ -127,13 +150,22 @@ class BiasedLock {
   }
 
  private:
-  static constexpr Favour kGone = 0;                     // nobody is favoured
-  static constexpr Favour kFree = 1;                     // whoever comes first will be
-  static constexpr Favour kEnding = ~(~Favour{0} >> 1);  // with a favour: it ends
+  // The bias is a favour, or one of these. kOver: the favour given last, of no thread if there
+  // was none. kWatched: the one given next, or again, if nobody comes meanwhile.
+  static constexpr Favour kFree = 1;                   // whoever comes first will be favoured
+  static constexpr Favour kOver = ~(~Favour{0} >> 1);  // with a favour, each: nobody's
+  static constexpr Favour kEnding = kOver >> 1;        // it ends
+  static constexpr Favour kWatched = kOver >> 2;       // not yet
   static constexpr Favour kNumber = kFavours - 1;
 
-  // A thread pointer is a multiple of 16, and in the lower half of the addresses.
-  static std::uintptr_t thread_of(Favour favour) noexcept { return favour & ~(kEnding | kNumber); }
+  static bool is_over(Favour bias) noexcept { return (bias & kOver) != 0; }
+  static bool is_watched(Favour bias) noexcept { return (bias & kWatched) != 0; }
+  static Favour over(Favour bias) noexcept { return (bias & ~(kEnding | kWatched)) | kOver; }
+  // A thread pointer is a multiple of 16, and far from the end of the lower half of the
+  // addresses.
+  static std::uintptr_t thread_of(Favour bias) noexcept {
+    return bias & ~(kOver | kEnding | kWatched | kNumber);
+  }
 
   [[gnu::always_inline]] bool enter(Favour favour, std::atomic<bool>& inside) noexcept {
     inside.store(true, std::memory_order_relaxed);
@@ -149,7 +181,7 @@ class BiasedLock {
   void claim_or_revoke() noexcept {
     // acquire: pairs with the release in finish().
     const Favour favour = bias_.load(std::memory_order_acquire);
-    if (favour == kGone) [[likely]]
+    if (is_over(favour)) [[likely]]
       return;
     if (favour == kFree) {
       // relaxed: others look when they have taken the lock or seen it free.
@@ -160,8 +192,9 @@ class BiasedLock {
   }
 
   // Whoever closes does not hold the lock, and may do this together with whoever does: both
-  // do the same for the same favour. No new one is given meanwhile, see Shards::lock().
+  // do the same for the same favour. None is given or watched for meanwhile, see Shards::lock().
   [[gnu::noinline, gnu::cold]] void revoke(Favour favour) noexcept {
+    if (is_watched(favour)) return bias_.store(over(favour), std::memory_order_relaxed);
     // seq_cst: done before the barrier that follows, and after taking the lock or seeing it free.
     bias_.store(favour | kEnding, std::memory_order_seq_cst);
     barrier_in_all_threads();
@@ -172,13 +205,13 @@ class BiasedLock {
     // acquire: pairs with the release of whoever leaves, see enter().
     while (inside_[favour % kFavours].load(std::memory_order_acquire)) backoff.wait();
     // release: whoever sees it sees what the favoured thread did.
-    bias_.store(kGone, std::memory_order_release);
+    bias_.store(over(favour), std::memory_order_release);
   }
 
   PatientLock held_;                         // in the line that its owner works in, see Shard
   std::uint8_t given_ = kFavours - 1;        // number of the last favour; changes with held_ taken
   std::atomic<bool> inside_[kFavours] = {};  // each set by one thread only
-  std::atomic<Favour> bias_{kGone};
+  std::atomic<Favour> bias_{kOver};
 };
 
 }  // namespace tagline

@@ -343,10 +343,11 @@ class MatcherWays : public tagline_matcher {
     return true;
   }
 
-  // Much memory is looked after now and then, see Contexts. Behind an append that is done
-  // but for the high water mark.
+  // Much memory is looked after now and then, see Contexts, and so is what Turns looks at.
+  // Behind an append that is done but for the high water mark.
   [[gnu::noinline, gnu::cold]] tagline_status pause(tagline_side which) noexcept {
     look_after_memory(which);
+    turns_.look(posted_.next_sequence + unexpected_.next_sequence);
     return done(TAGLINE_QUEUED);
   }
   void look_after_memory(tagline_side which) noexcept {
@@ -358,8 +359,10 @@ class MatcherWays : public tagline_matcher {
   }
 
   void plan_pause(Side& side) noexcept {
-    const std::uint64_t then = side.next_sequence + kPauseAfter;
-    side.pause_at = contexts_.holds_much() && then > side.next_sequence ? then : 0;
+    const std::uint64_t then =
+        side.next_sequence +
+        (contexts_.holds_much() ? kPauseAfter : turns_.appends_between_looks());
+    side.pause_at = then > side.next_sequence ? then : 0;
   }
 
   // The end of every way: all is told, and the next call may come.

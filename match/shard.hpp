@@ -51,8 +51,6 @@ struct alignas(kCacheLine) Shard {
   alignas(kCacheLine) std::atomic<BiasedLock::Favour> favour{0};  // that the lock gave last
   // Seldom written.
   std::chrono::steady_clock::time_point since{};  // handovers are counted
-  std::uintptr_t drawer = 0;                      // who came for numbers last
-  std::uint32_t handovers_drawn = 0;              // handovers then
 
   // The thread that the lock favours has it to itself, whatever the gate says since: nobody
   // else closes before that thread has lost its favour. The core ends the turn, see
@@ -71,11 +69,15 @@ struct alignas(kCacheLine) Shard {
     favour.compare_exchange_strong(last, 0, std::memory_order_relaxed);
     return false;
   }
-  // The same for the first favour of all alone, in few instructions.
+  // The same for the first favour alone, in few instructions.
   [[gnu::always_inline]] bool enter_first() noexcept {
     if (favour.load(std::memory_order_relaxed) != this_thread()) [[unlikely]]
       return false;
-    return lock.enter_first();
+    if (lock.enter_first()) [[likely]]
+      return true;
+    // Or every call would write to the lock's line before it owns it.
+    favour.store(0, std::memory_order_relaxed);
+    return false;
   }
 
   // With the lock taken, and the core there. Where there is none the line stays as it is.

@@ -46,8 +46,8 @@ namespace tagline {
 // they still do, and one again when the gate stays shut, or is shut so often that calls which
 // look into all shards cost the other threads much of their time. Until then a matcher
 // costs what a single lock costs, in time and in memory, and less as long as only one
-// thread calls. Of many shards each is as free of charge for a thread that calls there
-// alone, until another one does or closes.
+// thread calls, or none but the first one has for a while. Of many shards each is as free of
+// charge for a thread that calls there alone, until another one does or closes.
 //
 // If nearly all wildcards leave the source open and name a tag, as most programs' do, shards
 // are chosen by context and tag alone: such a receive and all that it may match are in one
@@ -90,11 +90,13 @@ class Shards : GateWord {
     } else {
       first_.lock.allow_bias();
       settle(first_, make_core(), 1);
+      first_.core->turns().look_with(
+          [](void* shards) noexcept { static_cast<Shards*>(shards)->look_at_first(); }, this);
     }
   }
 
-  // The one shard, for the only thread that has called so far, until its core ends the turn.
-  // nullptr: enter().
+  // The one shard, for the thread that called first, as long as no other one does; again when
+  // none has for a while. Until its core ends the turn. nullptr: enter().
   [[gnu::always_inline]] Shard* enter_alone() noexcept {
     return first_.enter_first() ? &first_ : nullptr;
   }
@@ -336,22 +338,20 @@ class Shards : GateWord {
     const std::uint64_t block = next_number_.fetch_add(kBlock, std::memory_order_relaxed);
     shard.numbers_end = block + kBlock;
     shard.core->advance(TAGLINE_POSTED, block);
-    note_drawing(shard);
+    look_for_favour(shard, true);
   }
 
-  // Who has come for numbers twice, and nobody with other keys in between, has the shard to
-  // itself, it seems. Counted here, because on the way of every call that counting alone
-  // costs threads that share a shard a tenth.
-  void note_drawing(Shard& shard) noexcept {
-    const bool again = std::exchange(shard.drawer, this_thread()) == this_thread();
-    const bool alone = std::exchange(shard.handovers_drawn, shard.handovers) == shard.handovers;
+  // Who has come for numbers twice, and nobody else in between, has the shard to itself. Looked
+  // at there, because on the way of every call it costs threads that share a shard a tenth.
+  void look_for_favour(Shard& shard, bool anew) noexcept {
     // relaxed: a shard's lock is held, unless all of them are. Whoever shuts the gate from here
     // on waits for that lock, and finds the favour.
-    const bool open = (gate_.load(std::memory_order_relaxed) & kShut) == 0;
-    if (!again || !alone || !open) return;
-    shard.lock.favour_this_thread();
+    if ((gate_.load(std::memory_order_relaxed) & kShut) != 0) return;
+    shard.lock.consider_this_thread(anew);
     shard.core->turns().say_by(shard.lock.inside());
   }
+  // One shard draws no numbers, and can only be entered by its first favour.
+  [[gnu::noinline, gnu::cold]] void look_at_first() noexcept { look_for_favour(first_, false); }
 
   // Throws std::bad_alloc.
   std::unique_ptr<Core> make_core(std::uint64_t first_number) {

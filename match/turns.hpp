@@ -19,6 +19,8 @@ namespace tagline {
 struct NoTurns {
   void end() noexcept {}
   void number_message(SideCounts&) noexcept {}
+  std::uint64_t appends_between_looks() const noexcept { return 0; }
+  void look(std::uint64_t) noexcept {}
 };
 
 // Of a shard, see match/shards.hpp.
@@ -31,6 +33,12 @@ class TurnsAtShard {
   // nullptr: the matcher counts by itself.
   void number_from(std::atomic<std::uint64_t>* numbers) noexcept { numbers_ = numbers; }
 
+  // look(of) in a turn now and then, behind so many appends that it costs nothing to speak of.
+  void look_with(void (*look)(void*) noexcept, void* of) noexcept {
+    look_ = look;
+    of_ = of;
+  }
+
   // release: whoever waits for the turn sees what was done in it.
   void end() noexcept { inside_->store(false, std::memory_order_release); }
 
@@ -39,10 +47,26 @@ class TurnsAtShard {
     if (numbers_ != nullptr) unexpected.advance(numbers_->fetch_add(1, std::memory_order_relaxed));
   }
 
+  // 0: it need not look.
+  std::uint64_t appends_between_looks() const noexcept {
+    return look_ == nullptr ? 0 : kAppendsBetweenLooks;
+  }
+  // appends: of all times. The matcher may have paused for another reason.
+  void look(std::uint64_t appends) noexcept {
+    if (look_ == nullptr || static_cast<std::int64_t>(appends - look_at_) < 0) return;
+    look_at_ = appends + kAppendsBetweenLooks;
+    look_(of_);
+  }
+
  private:
+  static constexpr std::uint64_t kAppendsBetweenLooks = 1024;
+
   std::atomic<bool> nobody_{false};
   std::atomic<bool>* inside_ = &nobody_;
   std::atomic<std::uint64_t>* numbers_ = nullptr;
+  void (*look_)(void*) noexcept = nullptr;
+  void* of_ = nullptr;
+  std::uint64_t look_at_ = 0;
 };
 
 }  // namespace tagline

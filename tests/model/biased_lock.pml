@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // match/biased_lock.hpp, and how match/shards.hpp closes over it. Any of three threads may
-// come first, and be favoured; later any one that has the lock may be, once more. A favoured
-// thread's stores to `inside` leave its processor later, in their order.
+// come first, and be favoured; later any one that has the lock may be, once more, and the one
+// that was last always again, whether it was watched before or not. A favoured thread's stores to
+// `inside` leave its processor later, in their order.
 // BROKEN has no barrier. BROKEN_END takes a favour that is ending for one that has gone.
 // BROKEN_WORD has one word for both favours. BROKEN_GATE remembers a favour before the look
-// at the gate.
-#define GONE 0
-#define FREE 1
-#define FAVOUR(thread, number) (8 + 4 * (thread) + 2 * (number))
-#define ENDING 1
-#define THREAD(bias) (((bias) - 8) / 4)
-#define NUMBER(bias) ((((bias) - 8) / 2) % 2)
+// at the gate. BROKEN_AGAIN gives the last favour to another thread.
+#define ENDING 1              // of a favour, as the next two
+#define OVER 2
+#define WATCHED 3
+#define GONE OVER             // nobody's yet
+#define FREE 0
+#define FAVOUR(thread, number) (8 * ((thread) + 1) + 4 * (number))
+#define STATE(bias) ((bias) % 4)
+#define WITH(bias, state) ((bias) - STATE(bias) + (state))
+#define THREAD(bias) ((bias) / 8 - 1)
+#define NUMBER(bias) (((bias) / 4) % 2)
 #define NONE 2                // of a thread's numbers of favours
 byte bias = FREE;
 bit given;                    // number of the last favour
@@ -22,9 +27,9 @@ chan stores_1 = [2] of { bit, bit };
 chan stores_2 = [2] of { bit, bit };
 
 #ifdef BROKEN_END
-#define over(bias) (bias == GONE || bias % 2 == ENDING)
+#define over(bias) (STATE(bias) == OVER || STATE(bias) == ENDING)
 #else
-#define over(bias) (bias == GONE)
+#define over(bias) (STATE(bias) == OVER)
 #endif
 #ifdef BROKEN_WORD
 #define word(number) 0
@@ -58,12 +63,12 @@ inline use_and_end() {
 
 // By what was seen of the bias.
 inline revoke() {
-  bias = seen - seen % 2 + ENDING;
+  bias = WITH(seen, ENDING);
 #ifndef BROKEN
   empty(stores_0) && empty(stores_1) && empty(stores_2);  // barrier in all threads
 #endif
   !inside[word(NUMBER(seen))];
-  bias = GONE
+  bias = WITH(seen, OVER)
 }
 
 inline revoke_of_another() {
@@ -72,14 +77,31 @@ inline revoke_of_another() {
   :: else ->
      if
      :: THREAD(seen) == me -> skip
+     :: THREAD(seen) != me && STATE(seen) == WATCHED -> bias = WITH(seen, OVER)
      :: else -> revoke()
      fi
   fi
 }
 
+#ifdef BROKEN_AGAIN
+#define is_mine(bias) (bias != GONE)
+#define mine_again(bias) FAVOUR(me, NUMBER(bias))
+#else
+#define is_mine(bias) (bias != GONE && THREAD(bias) == me)
+#define mine_again(bias) bias
+#endif
+
 inline favour_me_and_remember() {
   if
-  :: bias == GONE && given == 0 -> given = 1; bias = FAVOUR(me, 1)
+  :: STATE(bias) == OVER && is_mine(bias) -> bias = WITH(mine_again(bias), WATCHED)
+  :: STATE(bias) == OVER && given == 0 && !is_mine(bias) -> bias = WITH(FAVOUR(me, 1), WATCHED)
+  :: skip
+  fi;
+  if
+  :: STATE(bias) == WATCHED ->
+     assert(THREAD(bias) == me);
+     given = NUMBER(bias);
+     bias = WITH(bias, 0)
   :: skip
   fi;
   if

@@ -7,7 +7,7 @@
 namespace tagline::test {
 
 // Counts what a matcher does for threads that share it.
-struct CountedTurns {
+struct CountedTurns : NoTurns {
   void end() noexcept { ++ended; }
   void number_message(SideCounts&) noexcept { ++numbered; }
   int ended = 0;

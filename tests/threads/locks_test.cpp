@@ -105,7 +105,9 @@ void take_once(LockOfShard& shard) {
 }
 // As a thread that has had the lock to itself for long.
 void take_for_long(LockOfShard& shard) {
-  with(shard, [&] { shard.lock.favour_this_thread(); });
+  for (int looks = 0; looks < 2; ++looks) {
+    with(shard, [&] { shard.lock.consider_this_thread(true); });
+  }
   take_once(shard);
 }
 bool is_favoured(LockOfShard& shard) {
@@ -148,14 +150,14 @@ TEST(BiasedLock, FavoursAnotherThreadLaterAFewTimes) {
   LockOfShard shard;
   shard.lock.allow_bias();
   take_once(shard);
-  unsigned favours = 1;
+  unsigned favours = 1, favours_of_other = 0;
   // Always another thread than the last one: this one and one that lives as long.
   std::atomic<int> turn{0};
   std::thread other([&] {
     for (int round = 0; round < 8; ++round) {
       while (turn.load() != 2 * round) sched_yield();
       take_for_long(shard);
-      favours += is_favoured(shard);
+      favours_of_other += is_favoured(shard);
       turn.store(2 * round + 1);
     }
   });
@@ -167,8 +169,49 @@ TEST(BiasedLock, FavoursAnotherThreadLaterAFewTimes) {
     turn.store(2 * round + 2);
   }
   other.join();
-  EXPECT_EQ(favours, BiasedLock::kFavours);
+  EXPECT_EQ(favours, BiasedLock::kFavours / 2);
+  EXPECT_EQ(favours_of_other, 8u) << "it was last";
   EXPECT_FALSE(is_favoured(shard));
+}
+
+TEST(BiasedLock, FavoursTheThreadAgainThatWasLastAsOftenAsItLikes) {
+  if (!allow_barriers()) GTEST_SKIP() << "no membarrier(2) here";
+  LockOfShard shard;
+  shard.lock.allow_bias();
+  take_once(shard);
+  const auto consider = [&] {
+    with(shard, [&] { shard.lock.consider_this_thread(false); });
+    take_once(shard);
+  };
+  std::atomic<int> turn{0};
+  constexpr int kRounds = 3 * BiasedLock::kFavours;
+  std::thread other([&] {
+    for (int round = 0; round < kRounds; ++round) {
+      while (turn.load() != 2 * round) sched_yield();
+      consider();
+      consider();
+      EXPECT_FALSE(is_favoured(shard)) << "it would be its first time";
+      turn.store(2 * round + 1);
+    }
+  });
+  for (int round = 0; round < kRounds; ++round) {
+    ASSERT_TRUE(shard.enter_first());
+    leave(shard);
+    while (turn.load() != 2 * round + 1) sched_yield();
+    EXPECT_FALSE(is_favoured(shard));
+    consider();
+    EXPECT_FALSE(is_favoured(shard)) << "watched";
+    if (round % 2 == 0) {
+      std::thread([&] { round % 4 == 0 ? take_once(shard) : wait_until_free(shard); }).join();
+      consider();
+      EXPECT_FALSE(is_favoured(shard)) << "another has come meanwhile";
+    }
+    consider();
+    turn.store(2 * round + 2);
+  }
+  other.join();
+  take_for_long(shard);
+  EXPECT_TRUE(is_favoured(shard));
 }
 
 TEST(BiasedLock, IsASpinLockWithoutABias) {
@@ -215,7 +258,7 @@ TEST(BiasedLock, ExcludesWhenTheSecondAndTheThirdThreadCome) {
     std::atomic<bool> first_was_in{false};
     // Favours come and go as the rounds do.
     const auto count = [&] {
-      if (++plain % 16 == 0) shard.lock.favour_this_thread();
+      if (++plain % 4 == 0) shard.lock.consider_this_thread(plain % 8 == 0);
     };
     std::thread first([&] {
       for (int round = 0; round < kRounds; ++round) {

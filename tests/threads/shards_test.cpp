@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who has a shard to itself (match/shards.hpp).
+#include "match/shards.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "match/tagline.h"
+#include "queues/linear.hpp"
+#include "simd/kernels.hpp"
+
+namespace tagline {
+namespace {
+
+using Parts = Shards<LinearQueue>;
+constexpr MatchEnvelope kEnvelope = {0, 1, 2};
+
+void post_by_the_lock(Parts& parts) {
+  void* message = nullptr;
+  parts.visit(
+      kEnvelope,
+      [&](Parts::Shard& shard) {
+        parts.number_receive(shard);
+        return shard.core->post_receive(kEnvelope, &message, &message, nullptr);
+      },
+      [] { return TAGLINE_OK; });
+}
+void look_at_all(Parts& parts) {
+  parts.with_whole([&] { parts.statistics(); });
+}
+
+bool enters_alone(Parts& parts) {
+  Parts::Shard* const shard = parts.enter_alone();
+  if (shard == nullptr) return false;
+  shard->core->turns().end();
+  return true;
+}
+
+// Whether so many posts are enough to be alone again.
+bool is_alone_after(Parts& parts, int posts) {
+  for (; posts > 0; --posts) post_by_the_lock(parts);
+  return enters_alone(parts);
+}
+
+TEST(Shards, OneShardFavoursItsFirstThreadAgainThatHasItToItself) {
+  if (!allow_barriers()) GTEST_SKIP() << "the system has no membarrier()";
+  Parts parts({}, *simd::available_kernels(0), TAGLINE_OPTIONS_DEFAULT, 1);
+  post_by_the_lock(parts);
+  EXPECT_TRUE(enters_alone(parts));
+  look_at_all(parts);
+  EXPECT_TRUE(enters_alone(parts)) << "nobody else has come";
+
+  for (int times = 0; times < 10; ++times) {
+    std::thread([&] { look_at_all(parts); }).join();
+    EXPECT_FALSE(enters_alone(parts));
+    EXPECT_FALSE(is_alone_after(parts, 1024)) << "not looked at for long enough";
+    EXPECT_TRUE(is_alone_after(parts, 2 * 1024));
+  }
+}
+
+TEST(Shards, OneShardThatOthersComeToIsNobodysAgain) {
+  if (!allow_barriers()) GTEST_SKIP() << "the system has no membarrier()";
+  Parts parts({}, *simd::available_kernels(0), TAGLINE_OPTIONS_DEFAULT, 1);
+  post_by_the_lock(parts);
+  for (int times = 0; times < 10; ++times) {
+    std::thread([&] { times % 2 == 0 ? post_by_the_lock(parts) : look_at_all(parts); }).join();
+    EXPECT_FALSE(is_alone_after(parts, 900));
+  }
+  std::thread([&] {
+    EXPECT_FALSE(is_alone_after(parts, 10 * 1024)) << "not the first one";
+  }).join();
+  EXPECT_TRUE(is_alone_after(parts, 3 * 1024));
+}
+
+}  // namespace
+}  // namespace tagline
