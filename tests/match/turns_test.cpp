@@ -57,6 +57,21 @@ class Player {
       case Kind::probe:
         expect_none([&] { return tagline_probe(&matcher_, envelope, &met, &found); });
         break;
+      case Kind::append_receive:
+        expect_one(false,
+                   [&] { return tagline_append_receive(&matcher_, envelope, own, nullptr); });
+        break;
+      case Kind::append_message:
+        expect_one(true, [&] { return tagline_append_message(&matcher_, envelope, own); });
+        break;
+      case Kind::inspect:
+        expect_none([&] { return tagline_inspect(&matcher_, envelope, ignore, nullptr); });
+        break;
+      case Kind::statistics: {
+        tagline_statistics all;
+        expect_none([&] { tagline_get_statistics(&matcher_, &all); });
+        break;
+      }
       case Kind::cancel_receive:
         expect_none([&] { return tagline_cancel_receive(&matcher_, envelope, own); });
         break;
@@ -83,6 +98,8 @@ class Player {
   }
 
  private:
+  static void ignore(void*, tagline_side, tagline_envelope, void*) {}
+
   template <class Call>
   tagline_status expect_one(bool of_message, Call call) {
     turns_ = {};

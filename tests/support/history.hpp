@@ -23,6 +23,11 @@ struct Operation {
     drop_context,
     drop_source,
     set_hints,  // the tag is the hints
+    // What random histories have as halves of others, or around every call.
+    append_receive,
+    append_message,
+    inspect,
+    statistics,
   };
   Kind kind;
   tagline_envelope envelope;

@@ -71,6 +71,25 @@ Outcome Library::play(const Operation& operation) {
         outcome.status = hooked([&] { return tagline_append_message(matcher_, envelope, own); });
       }
       break;
+    case Kind::append_receive:
+      outcome.status =
+          hooked([&] { return tagline_append_receive(matcher_, envelope, own, nullptr); });
+      break;
+    case Kind::append_message:
+      outcome.status = hooked([&] { return tagline_append_message(matcher_, envelope, own); });
+      break;
+    case Kind::statistics:
+      break;
+    case Kind::inspect:
+      outcome.status = hooked([&] {
+        return tagline_inspect(
+            matcher_, envelope,
+            [](void* user, tagline_side, tagline_envelope, void* found) {
+              *static_cast<void**>(user) = found;
+            },
+            &cookie);
+      });
+      break;
     case Kind::probe:
       outcome.status =
           hooked([&] { return tagline_probe(matcher_, envelope, &cookie, &outcome.found); });
@@ -90,8 +109,8 @@ Outcome Library::play(const Operation& operation) {
     }
     case Kind::set_hints:
       // Not where memory may fail: it would be one more outcome to allow for.
-      outcome.status = tagline_set_hints(matcher_, envelope.context_id,
-                                         static_cast<unsigned>(envelope.tag));
+      outcome.status =
+          tagline_set_hints(matcher_, envelope.context_id, static_cast<unsigned>(envelope.tag));
       break;
     case Kind::drop_context:
     case Kind::drop_source: {

@@ -52,7 +52,17 @@ Outcome Model::play(const Operation& operation, std::uintptr_t taken) {
       }
       break;
     }
+    case Kind::append_receive:
+    case Kind::append_message:
+      outcome.status = TAGLINE_QUEUED;
+      append(operation.kind == Kind::append_receive ? TAGLINE_POSTED : TAGLINE_UNEXPECTED,
+             operation);
+      break;
+    case Kind::statistics:
+      outcome.status = TAGLINE_OK;
+      break;
     case Kind::probe:
+    case Kind::inspect:
     case Kind::claim:
       count_search(TAGLINE_UNEXPECTED, envelope);
       if (const auto hit = find(TAGLINE_UNEXPECTED, envelope, taken); hit != unexpected.end()) {

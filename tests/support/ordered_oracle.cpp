@@ -158,6 +158,10 @@ Outcome OrderedOracle::play(const Operation& operation) {
       break;
     }
     case Kind::set_hints:  // Deep histories have none: overtaking is not this oracle's order.
+    case Kind::append_receive:
+    case Kind::append_message:
+    case Kind::inspect:
+    case Kind::statistics:
       break;
     case Kind::drop_context:
     case Kind::drop_source:

@@ -9,8 +9,8 @@ namespace {
 
 class Search {
  public:
-  Search(const Round& round, Outcome after)
-      : round_(round), next_(round.size(), 0), after_(std::move(after)) {
+  Search(const Round& round, Outcome after, std::uint64_t others)
+      : round_(round), next_(round.size(), 0), after_(std::move(after)), others_(others) {
     std::sort(after_.dropped.begin(), after_.dropped.end());
   }
 
@@ -25,8 +25,7 @@ class Search {
       if (next_[t] == round_[t].size() || round_[t][next_[t]].begin > first_end) continue;
       const Call& call = round_[t][next_[t]];
       Model copy = model;
-      const Outcome outcome = copy.play(call.operation);
-      if (outcome.status != call.status || outcome.cookie != call.cookie) continue;
+      if (!is_what_came(copy.play(call.operation, call.cookie), call)) continue;
       ++next_[t];
       if (from(copy)) return true;
       --next_[t];
@@ -35,6 +34,17 @@ class Search {
   }
 
  private:
+  bool is_what_came(Outcome outcome, const Call& call) const {
+    if (outcome.status != call.status || outcome.cookie != call.cookie) return false;
+    if (call.operation.kind == Operation::Kind::statistics) {
+      return call.unexpected == outcome.unexpected && call.posted >= outcome.posted &&
+             call.posted - outcome.posted <= others_;
+    }
+    std::vector<std::uintptr_t> dropped = call.dropped;
+    std::sort(dropped.begin(), dropped.end());
+    std::sort(outcome.dropped.begin(), outcome.dropped.end());
+    return dropped == outcome.dropped;
+  }
   bool is_what_was_left(const Model& model) const {
     Outcome left = model.remains(0);
     std::sort(left.dropped.begin(), left.dropped.end());
@@ -45,12 +55,14 @@ class Search {
   const Round& round_;
   std::vector<std::size_t> next_;
   Outcome after_;
+  const std::uint64_t others_;
 };
 
 }  // namespace
 
-std::string explain(const Model& before, const Round& round, const Outcome& after) {
-  if (Search(round, after).from(before)) return {};
+std::string explain(const Model& before, const Round& round, const Outcome& after,
+                    std::uint64_t others) {
+  if (Search(round, after, others).from(before)) return {};
   std::ostringstream text;
   text << "no order of these calls follows MPI's rules (kinds as in history.hpp, ns)";
   const auto list = [&](const char* title, const Outcome& outcome) {
@@ -70,6 +82,10 @@ std::string explain(const Model& before, const Round& round, const Outcome& afte
            << " source " << call.operation.envelope.source << " tag " << call.operation.envelope.tag
            << " cookie " << call.operation.cookie << ": status " << call.status << " cookie "
            << call.cookie;
+      for (const std::uintptr_t cookie : call.dropped) text << ", dropped " << cookie;
+      if (call.operation.kind == Operation::Kind::statistics) {
+        text << ", " << call.posted << " receives, " << call.unexpected << " messages";
+      }
     }
   }
   list("after", after);

@@ -187,17 +187,19 @@ TEST(BiasedLock, FavoursTheThreadAgainThatWasLastAsOftenAsItLikes) {
   constexpr int kRounds = 3 * BiasedLock::kFavours;
   std::thread other([&] {
     for (int round = 0; round < kRounds; ++round) {
-      while (turn.load() != 2 * round) sched_yield();
+      while (turn.load() != 2 * round + 1) sched_yield();
       consider();
       consider();
       EXPECT_FALSE(is_favoured(shard)) << "it would be its first time";
-      turn.store(2 * round + 1);
+      turn.store(2 * round + 2);
     }
   });
   for (int round = 0; round < kRounds; ++round) {
-    ASSERT_TRUE(shard.enter_first());
-    leave(shard);
-    while (turn.load() != 2 * round + 1) sched_yield();
+    const bool is_first = shard.enter_first();
+    EXPECT_TRUE(is_first);
+    if (is_first) leave(shard);
+    turn.store(2 * round + 1);
+    while (turn.load() != 2 * round + 2) sched_yield();
     EXPECT_FALSE(is_favoured(shard));
     consider();
     EXPECT_FALSE(is_favoured(shard)) << "watched";
@@ -207,7 +209,6 @@ TEST(BiasedLock, FavoursTheThreadAgainThatWasLastAsOftenAsItLikes) {
       EXPECT_FALSE(is_favoured(shard)) << "another has come meanwhile";
     }
     consider();
-    turn.store(2 * round + 2);
   }
   other.join();
   take_for_long(shard);
