@@ -106,6 +106,40 @@ std::string communicators_text(const std::string& communicators) {
   return communicators == "one" ? "one" : "one per thread";
 }
 
+std::string place(int ranks, int threads, const std::string& communicators) {
+  return std::to_string(ranks) + " ranks, " + std::to_string(threads) + " threads, " +
+         (communicators == "one" ? "one communicator" : "a communicator each");
+}
+
+std::vector<Goal> judge(const std::vector<Runner>& runners) {
+  std::vector<Goal> goals;
+  const Runner& base = runners[0];
+  for (std::size_t i = 1; i < runners.size(); ++i) {
+    const Runner& ours = runners[i];
+    const std::string& name = ours.configuration.name;
+    const auto never_behind = [&](const char* what) {
+      return Floor(name + ", " + what + ": ob1 never ahead", 1);
+    };
+    Floor one = never_behind("messages per second, one thread");
+    Floor several = never_behind("messages per second, several threads");
+    for (const auto& [key, rates] : base.rates) {
+      (key.threads == 1 ? one : several)
+          .note(place(key.ranks, key.threads, key.communicators) + ", depth " +
+                    std::to_string(key.depth),
+                ratio_of(ours.rates.at(key), rates));
+    }
+    Floor send = never_behind("bursts, send");
+    Floor receive = never_behind("bursts, receive");
+    for (const auto& [key, bursts] : base.bursts) {
+      const std::string where = place(2, key.threads, key.communicators);
+      send.note(where, ratio_of(bursts.send, ours.bursts.at(key).send));
+      receive.note(where, ratio_of(bursts.receive, ours.bursts.at(key).receive));
+    }
+    for (const Floor* floor : {&one, &several, &send, &receive}) goals.push_back(floor->goal());
+  }
+  return goals;
+}
+
 void report_bursts(const std::vector<Runner>& runners, const Record& common,
                    std::vector<Record>& records) {
   if (runners[0].bursts.empty()) return;
@@ -204,9 +238,7 @@ int run_mt_rate(const Context& context, const Settings& settings) {
     std::vector<std::string> row{std::to_string(key.ranks), std::to_string(key.threads),
                                  key.communicators, std::to_string(key.depth)};
     Panel& panel = panels[{key.ranks, key.threads, key.communicators}];
-    panel.title = std::to_string(key.ranks) + " ranks, " + std::to_string(key.threads) +
-                  " threads, " +
-                  (key.communicators == "one" ? "one communicator" : "a communicator each");
+    panel.title = place(key.ranks, key.threads, key.communicators);
     panel.series.resize(runners.size());
     for (std::size_t i = 0; i < runners.size(); ++i) {
       const Runner& runner = runners[i];
@@ -237,6 +269,9 @@ int run_mt_rate(const Context& context, const Settings& settings) {
   }
   std::printf("%s\n", table.text().c_str());
   report_bursts(runners, common, records);
+  std::printf("%s\n", goal_table("Goals (medians of ratios within a turn; above 1: tagline ahead)",
+                                 judge(runners))
+                          .c_str());
   write_records(context.output, "mt-rate", records);
   Plot plot{"Messages per second, MPI_THREAD_MULTIPLE",
             "posted receives ahead",

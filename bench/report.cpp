@@ -155,6 +155,21 @@ std::string goal_table(const std::string& title, const std::vector<Goal>& goals)
   return text.str();
 }
 
+void Floor::note(const std::string& where, const Spread& value) {
+  if (value.median < least_) ++missed_;
+  if (points_++ > 0 && value.median >= worst_.median) return;
+  worst_ = value;
+  where_ = where;
+}
+
+Goal Floor::goal() const {
+  if (points_ == 0) return {goal_, "", "not measured"};
+  std::string measured =
+      "worst of " + std::to_string(points_) + " " + spread_cell(worst_, "%.2f") + ", " + where_;
+  if (missed_ > 1) measured += "; missed at " + std::to_string(missed_);
+  return {goal_, measured, missed_ == 0 ? "yes" : "no"};
+}
+
 std::string json_text(const std::vector<Record>& records) {
   std::string json = "[\n";
   for (std::size_t i = 0; i < records.size(); ++i) {

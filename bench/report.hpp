@@ -58,6 +58,22 @@ struct Goal {
 };
 std::string goal_table(const std::string& title, const std::vector<Goal>& goals);
 
+// A goal over many points: at each the median is at least so much.
+class Floor {
+ public:
+  Floor(std::string goal, double least) : goal_(std::move(goal)), least_(least) {}
+  void note(const std::string& where, const Spread& value);
+  Goal goal() const;
+
+ private:
+  std::string goal_;
+  double least_;
+  std::string where_;  // the worst one is
+  Spread worst_;
+  std::size_t points_ = 0;
+  std::size_t missed_ = 0;
+};
+
 struct Point {
   double x, y, low, high;
 };

@@ -51,6 +51,8 @@ struct Point {
 };
 
 constexpr const char* kManyShards = "sharded@1024";
+// Of each shard, see BiasedLock in match/biased_lock.hpp.
+constexpr const char* kShardLock = "patient, biased to a thread";
 constexpr const char* kLocks[] = {"mcs", "spin", "patient", "ticket", "mutex"};
 
 // By process; in the order of the processes.
@@ -160,7 +162,7 @@ std::vector<Record> make_records(const Rates& rates, const Record& common) {
     Record record = common;
     record["matcher"] = point.threading.empty() ? "unlocked" : point.threading;
     const bool locks = !point.threading.empty() && point.threading != "apart";
-    record["lock"] = !locks ? "none" : point.lock.empty() ? "spin" : point.lock;
+    record["lock"] = !locks ? "none" : point.lock.empty() ? kShardLock : point.lock;
     record["structure"] = point.structure;
     record["threads"] = point.threads;
     record["length"] = point.length;
@@ -182,6 +184,7 @@ std::vector<Record> make_records(const Rates& rates, const Record& common) {
         set_spread(record, name, *found);
       }
     };
+    // What has no lock by name: the lock that is used by default.
     const std::string lock = point.lock.empty() ? "spin" : point.lock;
     if (!point.threading.empty()) {
       set_ratio("ratio_to_single_lock", point.with("locked", lock, point.structure));
@@ -205,6 +208,16 @@ std::string rate_cell(const Rates& rates, const Point& point) {
   const auto found = rates.find(point);
   if (found == rates.end()) return "-";
   return format("%.2f", spread_of(found->second).median / 1e6);
+}
+
+Goal never_below_a_single_lock(const Rates& rates) {
+  Floor floor("shards, 2 threads: at least the rate of one spin lock around the same queue", 1);
+  for (const auto& [point, samples] : rates) {
+    if (point.threading != "sharded" || point.threads != 2) continue;
+    const auto found = ratio(rates, point, point.with("locked", "spin", point.structure));
+    if (found) floor.note(point.text(), *found);
+  }
+  return floor.goal();
 }
 
 void print_tables(const Rates& rates, const std::vector<int>& lengths) {
@@ -258,6 +271,10 @@ void print_tables(const Rates& rates, const std::vector<int>& lengths) {
     }
   }
   std::printf("%s\n", table.text().c_str());
+
+  std::printf("%s\n", goal_table("Goals (medians of ratios within a process)",
+                                 {never_below_a_single_lock(rates)})
+                          .c_str());
 
   Table shards("Shards, adaptive queues");
   shards.header({"matcher", "length", "keys a thread", "wildcards %", "first", "1 thread M/s",
