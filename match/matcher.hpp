@@ -28,6 +28,23 @@ namespace tagline {
 template <class Queue, class Turns = NoTurns>
 class QueueMatcher final : public MatcherWays<Queue, Turns> {
   using Ways = MatcherWays<Queue, Turns>;
+  using typename Ways::Context;
+  using typename Ways::Side;
+  using typename Ways::Unmet;
+  using Ways::append;
+  using Ways::append_any;
+  using Ways::claim_and_tell;
+  using Ways::contexts_;
+  using Ways::done;
+  using Ways::find_in;
+  using Ways::is_context;
+  using Ways::look_after_memory;
+  using Ways::make_room;
+  using Ways::posted_;
+  using Ways::queue_of;
+  using Ways::side_of;
+  using Ways::take;
+  using Ways::unexpected_;
 
  public:
   using typename tagline_matcher::Envelope;
@@ -53,8 +70,9 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     }
     const MatchKey key = exact_key(envelope);
     if (!is_exact(envelope))
-      return Ways::template meet_any<kWaits>(context, key.bits, receive, message, handle);
-    return Ways::template meet<TAGLINE_POSTED, kWaits>(context, key.bits, receive, message, handle);
+      return Ways::template meet_any<Unmet::waits>(context, key.bits, receive, message, handle);
+    return Ways::template meet<TAGLINE_POSTED, Unmet::waits>(context, key.bits, receive, message,
+                                                             handle);
   }
 
   [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
@@ -63,8 +81,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::arrive>(envelope, message, receive);
     }
-    return Ways::template meet<TAGLINE_UNEXPECTED, kWaits>(context, exact_key(envelope).bits,
-                                                           message, receive);
+    return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::waits>(context, exact_key(envelope).bits,
+                                                                 message, receive);
   }
 
   // Halves of these two, for hosts that store something only if it has to wait.
@@ -78,8 +96,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
       return claim_and_tell(context, envelope, message, found);
     const MatchKey key = exact_key(envelope);
     if (!is_exact(envelope))
-      return Ways::template meet_any<kLeaves>(context, key.bits, nullptr, message);
-    return Ways::template meet<TAGLINE_POSTED, kLeaves>(context, key.bits, nullptr, message);
+      return Ways::template meet_any<Unmet::leaves>(context, key.bits, nullptr, message);
+    return Ways::template meet<TAGLINE_POSTED, Unmet::leaves>(context, key.bits, nullptr, message);
   }
 
   [[gnu::flatten]] tagline_status match_message(Envelope envelope,
@@ -88,8 +106,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_known_context<&QueueMatcher::match_message>(envelope, receive);
     }
-    return Ways::template meet<TAGLINE_UNEXPECTED, kLeaves>(context, exact_key(envelope).bits,
-                                                            nullptr, receive);
+    return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::leaves>(context, exact_key(envelope).bits,
+                                                                  nullptr, receive);
   }
 
   [[gnu::flatten]] tagline_status append_receive(Envelope envelope, void* receive,
@@ -177,27 +195,6 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     return no_memory();
   }
 
- private:
-  using typename Ways::Context;
-  using typename Ways::Side;
-  using Ways::append;
-  using Ways::append_any;
-  using Ways::claim_and_tell;
-  using Ways::contexts_;
-  using Ways::done;
-  using Ways::find_in;
-  using Ways::is_context;
-  using Ways::kLeaves;
-  using Ways::kWaits;
-  using Ways::look_after_memory;
-  using Ways::make_room;
-  using Ways::posted_;
-  using Ways::queue_of;
-  using Ways::side_of;
-  using Ways::take;
-  using Ways::unexpected_;
-
- public:
   // ---- Parts, for matchers that are made of several of these, one thread at a time.
 
   Turns& turns() noexcept { return this->turns_; }
@@ -265,6 +262,15 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   bool is_empty(tagline_side side, std::uint64_t context_id) noexcept {
     Context* context = contexts_.find(context_id);
     return context == nullptr || queue_of(*context, side).empty();
+  }
+  // Of one context: walks over them.
+  std::size_t length(tagline_side side, std::uint64_t context_id) noexcept {
+    Context* context = contexts_.find(context_id);
+    std::size_t length = 0;
+    if (context != nullptr) {
+      queue_of(*context, side).for_each([&](const QueueEntry&) { ++length; });
+    }
+    return length;
   }
 
   // Appends with the entry's own sequence number, above those of its context.

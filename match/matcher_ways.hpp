@@ -43,33 +43,32 @@ class MatcherWays : public tagline_matcher {
     return context != nullptr && context->id == envelope.context_id;
   }
 
-  // What a call brings waits if it meets nothing, or leaves again.
-  static constexpr bool kWaits = true;
-  static constexpr bool kLeaves = false;
+  // What becomes of what a call brings, if it meets nothing.
+  enum class Unmet : std::uint8_t { waits, leaves };
 
   // What every call with an exact key does. own: the side of what it brings; met: where to put
   // the cookie of what it meets; handle: of receives. bits: source and tag as the envelope has
   // them, here and below. In four ways, from little to much; each but the first saves registers
   // for itself only, and is not there for queues that do not offer what it asks for.
-  template <tagline_side own, bool waits, class... Handle>
+  template <tagline_side own, Unmet unmet, class... Handle>
   [[gnu::always_inline]] tagline_status meet(Context* context, std::uint64_t bits, void* cookie,
                                              void** met, Handle... handle) noexcept {
     Queue& other = queue_of(*context, other_side(own));
     if constexpr (OffersIndex<Queue>) {
-      if (other.is_indexed()) return look<own, waits>(context, bits, cookie, met, handle...);
+      if (other.is_indexed()) return look<own, unmet>(context, bits, cookie, met, handle...);
     }
-    if (other.empty()) return wait<own, waits>(context, bits, cookie, handle...);
+    if (other.empty()) return wait<own, unmet>(context, bits, cookie, handle...);
     if constexpr (OffersAtHand<Queue>) {
-      return glance<own, waits>(context, bits, cookie, met, handle...);
+      return glance<own, unmet>(context, bits, cookie, met, handle...);
     }
     const MatchKey key = {bits, kSourceMask | kTagMask};
     if (search_and_take<other_side(own)>(context, key, met)) return done(TAGLINE_MATCHED);
-    return wait<own, waits>(context, bits, cookie, handle...);
+    return wait<own, unmet>(context, bits, cookie, handle...);
   }
 
   // Where there is an index: a look into it, then at the newest entry. among: receives with
   // wildcards as well.
-  template <tagline_side own, bool waits, bool among = false, class... Handle>
+  template <tagline_side own, Unmet unmet, bool among = false, class... Handle>
   [[gnu::noinline, gnu::flatten]] tagline_status look(Context* context, std::uint64_t bits,
                                                       void* cookie, void** met,
                                                       Handle... handle) noexcept {
@@ -77,8 +76,9 @@ class MatcherWays : public tagline_matcher {
     Queue& other = queue_of(*context, side);
     if (!(among ? other.tells_among() : other.tells())) {
       constexpr bool further = side == TAGLINE_POSTED && !among;
-      if constexpr (further) return look<own, waits, true>(context, bits, cookie, met, handle...);
-      return search<own, waits>(context, bits, cookie, met, handle...);
+      if constexpr (further)
+        return look<own, unmet, /*among=*/true>(context, bits, cookie, met, handle...);
+      return search<own, unmet>(context, bits, cookie, met, handle...);
     }
     const auto find = [&other, bits] {
       if constexpr (among) return other.look_among(bits);
@@ -87,11 +87,11 @@ class MatcherWays : public tagline_matcher {
     if (const auto found = find()) return take_found<side>(context, found, met);
     const MatchKey key = {bits, kSourceMask | kTagMask};
     if (other.take_newest(key, met, counter_of(side_of(side)))) return done(TAGLINE_MATCHED);
-    return wait<own, waits>(context, bits, cookie, handle...);
+    return wait<own, unmet>(context, bits, cookie, handle...);
   }
 
   // Where there is none: what is at hand.
-  template <tagline_side own, bool waits, class... Handle>
+  template <tagline_side own, Unmet unmet, class... Handle>
   [[gnu::noinline, gnu::flatten]] tagline_status glance(Context* context, std::uint64_t bits,
                                                         void* cookie, void** met,
                                                         Handle... handle) noexcept {
@@ -99,21 +99,21 @@ class MatcherWays : public tagline_matcher {
     const MatchKey key = {bits, kSourceMask | kTagMask};
     const Glance seen = queue_of(*context, side).take_at_hand(key, met, counter_of(side_of(side)));
     if (seen == Glance::taken) return done(TAGLINE_MATCHED);
-    if (seen == Glance::none) return wait<own, waits>(context, bits, cookie, handle...);
+    if (seen == Glance::none) return wait<own, unmet>(context, bits, cookie, handle...);
     if constexpr (OffersGroup<Queue>)
-      return compare<own, waits>(context, bits, cookie, met, handle...);
-    return search<own, waits>(context, bits, cookie, met, handle...);
+      return compare<own, unmet>(context, bits, cookie, met, handle...);
+    return search<own, unmet>(context, bits, cookie, met, handle...);
   }
 
   // Where that does not tell, and the queue is short: all of it.
-  template <tagline_side own, bool waits, class... Handle>
+  template <tagline_side own, Unmet unmet, class... Handle>
   [[gnu::noinline, gnu::flatten]] tagline_status compare(Context* context, std::uint64_t bits,
                                                          void* cookie, void** met,
                                                          Handle... handle) noexcept {
     constexpr tagline_side side = other_side(own);
     Queue& other = queue_of(*context, side);
     if (!other.is_one_group()) [[unlikely]]
-      return search<own, waits>(context, bits, cookie, met, handle...);
+      return search<own, unmet>(context, bits, cookie, met, handle...);
     const MatchKey key = {bits, kSourceMask | kTagMask};
     const auto count = [this](std::uint64_t depth, bool taken) {
       Side& searched = side_of(side);
@@ -122,72 +122,72 @@ class MatcherWays : public tagline_matcher {
       note_memory(searched, depth);
     };
     if (other.take_from_group(key, met, count)) return done(TAGLINE_MATCHED);
-    return wait<own, waits>(context, bits, cookie, handle...);
+    return wait<own, unmet>(context, bits, cookie, handle...);
   }
 
-  template <tagline_side own, bool waits, class... Handle>
+  template <tagline_side own, Unmet unmet, class... Handle>
   [[gnu::noinline, gnu::flatten]] tagline_status search(Context* context, std::uint64_t bits,
                                                         void* cookie, void** met,
                                                         Handle... handle) noexcept {
     const MatchKey key = {bits, kSourceMask | kTagMask};
     if (search_and_take<other_side(own)>(context, key, met)) return done(TAGLINE_MATCHED);
-    if constexpr (waits) return append<own>(context, key, cookie, handle...);
+    if constexpr (unmet == Unmet::waits) return append<own>(context, key, cookie, handle...);
     return done(TAGLINE_NOT_FOUND);
   }
 
-  template <tagline_side own, bool waits, class... Handle>
+  template <tagline_side own, Unmet unmet, class... Handle>
   tagline_status wait(Context* context, std::uint64_t bits, void* cookie,
                       Handle... handle) noexcept {
-    if constexpr (waits) return append_exact<own>(context, bits, cookie, handle...);
+    if constexpr (unmet == Unmet::waits) return append_exact<own>(context, bits, cookie, handle...);
     return done(TAGLINE_NOT_FOUND);
   }
 
   // The same for receives with wildcards.
-  template <bool waits, class... Handle>
+  template <Unmet unmet, class... Handle>
   [[gnu::noinline]] tagline_status meet_any(Context* context, std::uint64_t bits, void* receive,
                                             void** message, Handle... handle) noexcept {
     if constexpr (OffersIndex<Queue>) {
       if (context->unexpected.is_indexed())
-        return look_for_any<waits>(context, bits, receive, message, handle...);
+        return look_for_any<unmet>(context, bits, receive, message, handle...);
     }
     if (!context->unexpected.empty())
-      return search_any<waits>(context, bits, receive, message, handle...);
-    if constexpr (waits) return append_any(context, bits, receive, handle...);
+      return search_any<unmet>(context, bits, receive, message, handle...);
+    if constexpr (unmet == Unmet::waits) return append_any(context, bits, receive, handle...);
     return done(TAGLINE_NOT_FOUND);
   }
 
-  template <bool waits, class... Handle>
+  template <Unmet unmet, class... Handle>
   [[gnu::noinline, gnu::flatten]] tagline_status look_for_any(Context* context, std::uint64_t bits,
                                                               void* receive, void** message,
                                                               Handle... handle) noexcept {
     if (const auto listed = context->unexpected.look_listed(bits))
       return take_found<TAGLINE_UNEXPECTED>(context, listed, message);
-    return look_at_newest<waits>(context, bits, receive, message, handle...);
+    return look_at_newest<unmet>(context, bits, receive, message, handle...);
   }
 
   // Where no list has told the oldest message, one may tell that there is none: then only the
   // newest is left.
-  template <bool waits, class... Handle>
+  template <Unmet unmet, class... Handle>
   [[gnu::noinline, gnu::flatten]] tagline_status look_at_newest(Context* context,
                                                                 std::uint64_t bits, void* receive,
                                                                 void** message,
                                                                 Handle... handle) noexcept {
     if (!context->unexpected.lists_none(bits))
-      return search_any<waits>(context, bits, receive, message, handle...);
+      return search_any<unmet>(context, bits, receive, message, handle...);
     const MatchKey key = wildcard_key(context, bits);
     if (context->unexpected.take_newest(key, message, counter_of(unexpected_)))
       return done(TAGLINE_MATCHED);
-    if constexpr (waits) return append_any(context, bits, receive, handle...);
+    if constexpr (unmet == Unmet::waits) return append_any(context, bits, receive, handle...);
     return done(TAGLINE_NOT_FOUND);
   }
 
-  template <bool waits, class... Handle>
+  template <Unmet unmet, class... Handle>
   [[gnu::noinline, gnu::flatten]] tagline_status search_any(Context* context, std::uint64_t bits,
                                                             void* receive, void** message,
                                                             Handle... handle) noexcept {
     const MatchKey key = wildcard_key(context, bits);
     if (search_and_take<TAGLINE_UNEXPECTED>(context, key, message)) return done(TAGLINE_MATCHED);
-    if constexpr (waits) {
+    if constexpr (unmet == Unmet::waits) {
       return context->posted.has_room()
                  ? push<TAGLINE_POSTED>(context, key, receive, handle...)
                  : append_behind<TAGLINE_POSTED>(context, key, receive, handle...);

@@ -13,9 +13,13 @@
 
 namespace tagline {
 
-// When a sharded matcher should have other shards than it has: more when threads with keys of
-// their own take turns at one, one when wildcards keep the gate shut, and chosen by a part of
-// the key when that spares the wildcards the gate. It watches and advises; Shards acts.
+// When a sharded matcher should have other shards than it has:
+//
+//   more              when threads with keys of their own take turns at one of them
+//   one               when wildcards keep the gate shut
+//   by a part of key  when that spares the wildcards the gate
+//
+// It watches and advises; Shards acts.
 class ShardPolicy {
  public:
   using Clock = std::chrono::steady_clock;
@@ -25,8 +29,8 @@ class ShardPolicy {
   // ---- With the shard's lock -------------------------------------------------------
 
   // Whether threads with keys of their own take turns at a shard so fast that they pay for
-  // little but its lines, which go from core to core. That they wait for each other tells
-  // only a part: mostly they wait for the line of the lock, and then find it free.
+  // little but its lines, which go from core to core. Handovers tell that; waiting for the lock
+  // alone does not: mostly a thread waits for the line of the lock, and then finds it free.
   template <class Shard>
   [[gnu::always_inline]] bool is_crowded(Shard& shard, MatchEnvelope envelope,
                                          bool lock_was_free) noexcept {
@@ -96,20 +100,30 @@ class ShardPolicy {
   }
 
  private:
-  static constexpr std::size_t kFirstShards = 64;
+  static constexpr std::size_t kFirstShards = 64;  // at least, in place of one
+
+  // A shard is crowded when it has been handed over kPatience times, kTooSoon apart on average or
+  // less. After a change that was of no use it takes more, up to kMostPatience.
   static constexpr std::uint16_t kHandover = 1;
-  static constexpr std::uint16_t kWait = 4;             // a handover that was waited for
-  static constexpr std::uint32_t kRareWildcards = 512;  // one in so many is worth many shards
+  static constexpr std::uint16_t kWait = 4;  // counts as so many: one that was waited for
   static constexpr std::uint32_t kPatience = 1024;
   static constexpr std::uint32_t kMostPatience = 1u << 20;
-  static constexpr std::chrono::microseconds kTooSoon{2};  // between two handovers
-  static constexpr unsigned kSearches = 256;               // of all shards, looked at together
-  static constexpr unsigned kFewSearches = 16;             // likewise, if they take long:
+  static constexpr std::chrono::microseconds kTooSoon{2};
+  // Shards are split by key all the same if of so many handovers at most one was a wildcard's.
+  static constexpr std::uint32_t kRareWildcards = 512;
+
+  // What a review waits for: so many searches of all shards; few, if they took long together;
+  // or one closing that lasts for so many calls.
+  static constexpr unsigned kSearches = 256;
+  static constexpr unsigned kFewSearches = 16;
   static constexpr std::chrono::milliseconds kMuchLost{1};
-  static constexpr unsigned kMostLost = 8;               // one part in so many of all time
+  static constexpr unsigned kTooLong = 4096;
+
+  // Shards are of no use if searches of all take more than one part in so many of the time.
+  static constexpr unsigned kMostLost = 8;
+
   static constexpr std::size_t kMostMoved = 1u << 16;    // entries, for the first time
   static constexpr std::chrono::nanoseconds kMove{200};  // of one entry, into cold caches
-  static constexpr unsigned kTooLong = 4096;             // calls in one closing
 
   // Whether another thread comes with another key than the last one.
   template <class Shard>

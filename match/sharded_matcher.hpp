@@ -350,7 +350,7 @@ class ShardedMatcher final : public tagline_matcher {
       std::vector<Item> all;
       bool sorted = true;
       try {
-        all.reserve(parts_.most_of(context_id));
+        all.reserve(parts_.length(context_id));
       } catch (const std::bad_alloc&) {
         sorted = false;  // told shard by shard
       }

@@ -258,15 +258,14 @@ class Shards : GateWord {
     return static_cast<std::int64_t>(a - b) < 0;
   }
 
-  // Entries of a context at most; none if it has none anywhere.
-  std::size_t most_of(std::uint64_t context_id) noexcept {
-    std::size_t most = 0;
+  // Entries of a context.
+  std::size_t length(std::uint64_t context_id) noexcept {
+    std::size_t length = 0;
     for_each_core([&](Core& core) {
-      for (const tagline_side side : {TAGLINE_POSTED, TAGLINE_UNEXPECTED}) {
-        if (!core.is_empty(side, context_id)) most += core.length(side);
-      }
+      length +=
+          core.length(TAGLINE_POSTED, context_id) + core.length(TAGLINE_UNEXPECTED, context_id);
     });
-    return most;
+    return length;
   }
 
   tagline_statistics statistics() noexcept {
