@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "communicator.hpp"
 
-#include <algorithm>
 #include <new>
 #include <string>
 
@@ -65,33 +64,6 @@ void discard_unexpected(void*, tagline_side side, tagline_envelope, void* cookie
 
 std::atomic<CommunicatorState*> communicators[kContexts];
 
-PeerTable::~PeerTable() {
-  for (std::int32_t i = 0; i < page_count(); ++i) std::free(pages_[i]);
-  std::free(pages_);
-}
-
-bool PeerTable::resize(std::int32_t ranks) {
-  ranks_ = ranks;
-  pages_ = static_cast<Peer**>(std::calloc(std::max(page_count(), 1), sizeof(Peer*)));
-  if (pages_ != nullptr) return true;
-  ranks_ = 0;
-  return false;
-}
-
-Peer* PeerTable::add_page(std::int32_t index) {
-  const std::int32_t peers = std::min(kPagePeers, ranks_ - index * kPagePeers);
-  auto* fresh = static_cast<Peer*>(std::calloc(peers, sizeof(Peer)));
-  if (fresh == nullptr) return nullptr;
-  Peer* present = nullptr;
-  // acq_rel: pairs with the acquire in find(); the loser of a race uses the winner's page.
-  if (std::atomic_ref<Peer*>(pages_[index])
-          .compare_exchange_strong(present, fresh, std::memory_order_acq_rel)) {
-    return fresh;
-  }
-  std::free(fresh);
-  return present;
-}
-
 tagline_status create_matcher(tagline_matcher** matcher, const MatcherUse& use) {
   tagline_options options = TAGLINE_OPTIONS_DEFAULT;
   // An empty MCA parameter means the default, as an unset one does.
@@ -127,7 +99,7 @@ int tagline_add_comm(ompi_communicator_t* comm) {
   const int ranks = ompi_group_size(comm->c_remote_group);
   const unsigned hints = hints_of(comm);
   const tagline_status status = create_matcher(&state->matcher, {plugin.threads, ranks, hints});
-  if (status != TAGLINE_OK || !state->peers.resize(ranks)) {
+  if (status != TAGLINE_OK || !state->peers.resize(ranks, plugin.threads)) {
     tagline_destroy(state->matcher);
     delete state;
     return OMPI_ERR_OUT_OF_RESOURCE;

@@ -11,53 +11,10 @@
 #include "compat.h"
 #include "match/locks.hpp"
 #include "match/tagline.h"
+#include "peer_table.hpp"
 #include "plugin.hpp"
 
 namespace tagline::pml {
-
-// Both count messages with a number, see kUnordered, and wrap; only their order within 2^31
-// messages counts.
-struct Peer {
-  std::uint32_t sent = 0;     // messages sent to the peer
-  std::uint32_t arrived = 0;  // messages of the peer handed to the matcher, in order
-};
-static_assert(sizeof(Peer) == 8, "memory per peer and communicator is what limits scale");
-
-// Peers by rank. Pages appear on first contact, so a communicator of a million ranks costs what
-// its process talks to, plus a quarter of a byte per rank. The last page is as short as the
-// communicator ends, so that a small one costs no more per rank.
-class PeerTable {
- public:
-  PeerTable() = default;
-  ~PeerTable();
-  PeerTable(const PeerTable&) = delete;
-  PeerTable& operator=(const PeerTable&) = delete;
-
-  // False when memory is exhausted.
-  bool resize(std::int32_t ranks);
-
-  // NULL when memory is exhausted. Threads: any.
-  Peer* find(std::int32_t rank) {
-    // Unsigned: a division by a power of two is then one shift.
-    const auto index = static_cast<std::uint32_t>(rank);
-    Peer* page = std::atomic_ref<Peer*>(pages_[index / kPagePeers]).load(std::memory_order_acquire);
-    if (page == nullptr) [[unlikely]] {
-      page = add_page(rank / kPagePeers);
-      if (page == nullptr) return nullptr;
-    }
-    return &page[index % kPagePeers];
-  }
-
- private:
-  static constexpr std::int32_t kPagePeers = 32;
-
-  Peer* add_page(std::int32_t index);
-
-  std::int32_t page_count() const { return (ranks_ + kPagePeers - 1) / kPagePeers; }
-
-  Peer** pages_ = nullptr;
-  std::int32_t ranks_ = 0;
-};
 
 struct CommunicatorState {
   ompi_communicator_t* comm = nullptr;
