@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Memory of one matcher by queue structure and number of waiting receives: node memory as the
-// library counts it, and all else that it asks operator new for. Prints one JSON object per point.
+// library counts it, and all else that it asks operator new for. And that of a communicator's peers
+// in the Open MPI component, with more ranks than a machine has room for, as the C library's
+// allocator counts it. Prints one JSON object per point.
 #include <malloc.h>
 
 #include <cstddef>
@@ -9,10 +11,12 @@
 #include <cstdlib>
 #include <new>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "match/tagline.h"
+#include "ompi-plugin/peer_table.hpp"
 
 namespace {
 
@@ -106,6 +110,50 @@ void measure(const char* queue, int entries, bool searched) {
   tagline_destroy(matcher);
 }
 
+constexpr int kPeers[] = {1, 8, 20, 64, 1000, 10000};
+
+// The first so many of the ranks that one pattern makes a process talk to.
+std::vector<int> ranks_of(const std::string& pattern, int ranks, int peers) {
+  std::vector<int> chosen;
+  if (pattern == "random") {
+    std::mt19937 random(1);
+    std::uniform_int_distribution<int> any(0, ranks - 1);
+    std::set<int> unlike;
+    while (static_cast<int>(unlike.size()) < peers) {
+      const int rank = any(random);
+      if (unlike.insert(rank).second) chosen.push_back(rank);
+    }
+  } else if (pattern == "doubling") {
+    // As far as the communicator goes, ahead and behind.
+    for (int distance = 1; distance <= ranks / 2 && static_cast<int>(chosen.size()) < peers;
+         distance *= 2) {
+      chosen.push_back(distance);
+      chosen.push_back(ranks - distance);
+    }
+  } else {
+    const int step = pattern == "adjacent" ? 1 : 32;
+    for (int i = 0; i < peers && i <= (ranks - 1) / step; ++i) chosen.push_back(i * step);
+  }
+  return chosen;
+}
+
+void measure_peers(const std::string& pattern, int ranks, int peers) {
+  const std::vector<int> chosen = ranks_of(pattern, ranks, peers);
+  if (static_cast<int>(chosen.size()) != peers) return;
+  const std::size_t before = mallinfo2().uordblks;
+  tagline::pml::PeerTable table;
+  if (!table.resize(ranks, true)) fail("peers");
+  const std::size_t ready = mallinfo2().uordblks;
+  for (const int rank : chosen) {
+    if (table.find(rank) == nullptr) fail("peers");
+  }
+  std::printf(
+      "{\"pattern\": \"%s\", \"ranks\": %d, \"peers\": %d, \"bytes_per_communicator\": %zu, "
+      "\"bytes_per_peer\": %.2f}\n",
+      pattern.c_str(), ranks, peers, sizeof(table) + ready - before,
+      static_cast<double>(mallinfo2().uordblks - ready) / peers);
+}
+
 }  // namespace
 
 int main() {
@@ -119,5 +167,12 @@ int main() {
     for (const int entries : kEntries) measure(queue.c_str(), entries, true);
     if (queue != "adaptive") continue;
     for (const int entries : kEntries) measure(queue.c_str(), entries, false);
+  }
+  for (const int ranks : {16, 1024, 1 << 20}) {
+    for (const char* pattern : {"adjacent", "32 apart", "random", "doubling"}) {
+      for (const int peers : kPeers) {
+        if (peers <= ranks) measure_peers(pattern, ranks, peers);
+      }
+    }
   }
 }

@@ -1,43 +1,91 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Memory that a process keeps per peer and communicator: what the C library's allocator hands out
-// while rank 0 hears from, and talks to, more and more ranks for the first time on each of some
-// communicators. Rank 0 prints one JSON object.
+// while rank 0 hears from, and talks to, other ranks for the first time on each of some
+// communicators. Rank 0 prints one JSON object per pattern:
+//
+//   more      half of all ranks, after the other half
+//   adjacent  16 neighbours, the first ones of the communicator
+//   apart     every fourth rank
+//   random    16 ranks
+//   doubling  the ranks at distances 1, 2, 4, ..
+//
+// In the latter four what is told includes all that a communicator takes for its first peer.
 #define OMPI_SKIP_MPICXX 1
 #include <malloc.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <random>
 #include <vector>
 
 namespace {
 
 constexpr int kCommunicators = 32;
+constexpr int kPeers = 16;
 
-// Rank 0 exchanges a message with each of the ranks from `first` to `end`. Its receives come
-// first, so that no message has to be stored.
-void meet(MPI_Comm communicator, int rank, int first, int end) {
-  std::vector<MPI_Request> receives;
+// Rank 0 exchanges a message with each of the peers. Its receives come first, so that no message
+// has to be stored.
+void meet(MPI_Comm communicator, int rank, const std::vector<int>& peers) {
   if (rank == 0) {
-    receives.resize(static_cast<std::size_t>(end - first));
-    for (int peer = first; peer < end; ++peer) {
-      MPI_Irecv(nullptr, 0, MPI_BYTE, peer, 0, communicator,
-                &receives[static_cast<std::size_t>(peer - first)]);
+    std::vector<MPI_Request> receives;
+    for (const int peer : peers) {
+      MPI_Irecv(nullptr, 0, MPI_BYTE, peer, 0, communicator, &receives.emplace_back());
     }
-    for (int peer = first; peer < end; ++peer) {
-      MPI_Send(nullptr, 0, MPI_BYTE, peer, 0, communicator);
-    }
-    MPI_Waitall(end - first, receives.data(), MPI_STATUSES_IGNORE);
-  } else if (rank >= first && rank < end) {
+    for (const int peer : peers) MPI_Send(nullptr, 0, MPI_BYTE, peer, 0, communicator);
+    MPI_Waitall(static_cast<int>(receives.size()), receives.data(), MPI_STATUSES_IGNORE);
+  } else if (std::find(peers.begin(), peers.end(), rank) != peers.end()) {
     MPI_Recv(nullptr, 0, MPI_BYTE, 0, 0, communicator, MPI_STATUS_IGNORE);
     MPI_Send(nullptr, 0, MPI_BYTE, 0, 0, communicator);
   }
 }
 
-std::size_t bytes_for(const std::vector<MPI_Comm>& communicators, int rank, int first, int end) {
+std::size_t bytes_for(const std::vector<MPI_Comm>& communicators, int rank,
+                      const std::vector<int>& peers) {
   const std::size_t before = mallinfo2().uordblks;
-  for (const MPI_Comm communicator : communicators) meet(communicator, rank, first, end);
+  for (const MPI_Comm communicator : communicators) meet(communicator, rank, peers);
   return mallinfo2().uordblks - before;
+}
+
+// So many receives wait at a time, from nobody in particular: queues take their memory.
+void fill_queues(MPI_Comm communicator, std::size_t receives) {
+  std::vector<MPI_Request> all(receives);
+  for (MPI_Request& each : all) {
+    MPI_Irecv(nullptr, 0, MPI_BYTE, MPI_ANY_SOURCE, 0, communicator, &each);
+  }
+  for (MPI_Request& each : all) {
+    MPI_Cancel(&each);
+    MPI_Wait(&each, MPI_STATUS_IGNORE);
+  }
+}
+
+void measure(const char* pattern, int rank, int ranks, const std::vector<int>& first,
+             const std::vector<int>& peers) {
+  std::vector<MPI_Comm> communicators(kCommunicators);
+  for (MPI_Comm& communicator : communicators) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+    if (rank == 0) fill_queues(communicator, peers.size());
+    // Nobody's message is here before the receives above have gone.
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  bytes_for(communicators, rank, first);
+  const std::size_t bytes = bytes_for(communicators, rank, peers);
+  if (rank == 0) {
+    std::printf(
+        "{\"pattern\": \"%s\", \"ranks\": %d, \"communicators\": %d, \"peers\": %zu, "
+        "\"bytes_per_peer\": %.2f}\n",
+        pattern, ranks, kCommunicators, peers.size(),
+        static_cast<double>(bytes) / kCommunicators / static_cast<double>(peers.size()));
+    std::fflush(stdout);
+  }
+  for (MPI_Comm& communicator : communicators) MPI_Comm_free(&communicator);
+}
+
+std::vector<int> from(int first, int end, int step = 1) {
+  std::vector<int> ranks;
+  for (int rank = first; rank < end; rank += step) ranks.push_back(rank);
+  return ranks;
 }
 
 }  // namespace
@@ -51,19 +99,19 @@ int main(int argc, char** argv) {
   // Connections, requests and the like, which all communicators share.
   MPI_Comm warm = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &warm);
-  for (int i = 0; i < 4; ++i) meet(warm, rank, 1, ranks);
+  for (int i = 0; i < 4; ++i) meet(warm, rank, from(1, ranks));
 
-  std::vector<MPI_Comm> communicators(kCommunicators);
-  for (MPI_Comm& communicator : communicators) MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
-  // Whatever a communicator takes once is there when the second half comes.
-  bytes_for(communicators, rank, 1, ranks / 2);
-  const std::size_t bytes = bytes_for(communicators, rank, ranks / 2, ranks);
-  if (rank == 0) {
-    std::printf("{\"ranks\": %d, \"communicators\": %d, \"bytes_per_peer\": %.2f}\n", ranks,
-                kCommunicators, static_cast<double>(bytes) / kCommunicators / (ranks - ranks / 2));
-    std::fflush(stdout);
-  }
-  for (MPI_Comm& communicator : communicators) MPI_Comm_free(&communicator);
+  std::vector<int> random = from(1, ranks);
+  std::shuffle(random.begin(), random.end(), std::mt19937(1));
+  random.resize(std::min<std::size_t>(random.size(), kPeers));
+  std::vector<int> doubling;
+  for (int distance = 1; distance < ranks; distance *= 2) doubling.push_back(distance);
+
+  measure("more", rank, ranks, from(1, ranks / 2), from(ranks / 2, ranks));
+  measure("adjacent", rank, ranks, {}, from(1, std::min(ranks, kPeers + 1)));
+  measure("apart", rank, ranks, {}, from(1, ranks, 4));
+  measure("random", rank, ranks, {}, random);
+  measure("doubling", rank, ranks, {}, doubling);
   MPI_Comm_free(&warm);
   MPI_Finalize();
 }
