@@ -280,10 +280,20 @@ class MatcherWays : public tagline_matcher {
                                                                 std::uint64_t bits, void* cookie,
                                                                 tagline_handle* handle) noexcept {
     if constexpr (OffersIndex<Queue>) {
-      if (queue_of(*context, which).make_room_at_hand())
+      if (queue_of(*context, which).make_room_at_hand(bits))
         return push<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
+      if constexpr (which == TAGLINE_UNEXPECTED) return append_and_log(context, bits, cookie);
     }
     return append_exact_behind<which>(context, bits, cookie, handle);
+  }
+  // The same where messages are logged, as among many.
+  [[gnu::noinline, gnu::flatten]] tagline_status append_and_log(Context* context,
+                                                                std::uint64_t bits,
+                                                                void* message) noexcept {
+    constexpr tagline_side which = TAGLINE_UNEXPECTED;
+    if (!context->unexpected.make_room_and_log(bits))
+      return append_exact_behind<which>(context, bits, message, nullptr);
+    return push<which>(context, {bits, kSourceMask | kTagMask}, message, nullptr);
   }
   template <tagline_side which>
   [[gnu::noinline, gnu::flatten]] tagline_status append_exact_behind(

@@ -162,10 +162,14 @@ class WindowedIndex {
   bool take_in(const QueueEntry& entry) noexcept {
     return is_indexed() && window_.empty() && indexed_->push(entry);
   }
-  // The same, where all it takes is a slot, and where it takes no memory.
-  bool take_in_at_hand(const QueueEntry& entry) noexcept {
+  // The same, where all it takes is a slot, or that and a place in the log, and where it takes no
+  // memory. next: see KeyIndex::push_at_hand().
+  bool take_in_at_hand(const QueueEntry& entry, std::uint64_t next) noexcept {
     return is_indexed() && indexed_->lists_once(entry.key) && window_.empty() &&
-           indexed_->push_at_hand(entry);
+           indexed_->push_at_hand(entry, next);
+  }
+  bool take_in_and_log(const QueueEntry& entry, std::uint64_t next) noexcept {
+    return is_indexed() && window_.empty() && indexed_->log_at_hand(entry, next);
   }
   bool take_in_at_once(const QueueEntry& entry) noexcept {
     return is_indexed() && window_.empty() && indexed_->push_at_once(entry);

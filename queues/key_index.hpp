@@ -236,10 +236,26 @@ class KeyIndex {
                                       : viewed_ == 0 && !logs();
   }
 
-  // push(), if lists_once() and all it takes is a slot. It calls nothing.
-  bool push_at_hand(const QueueEntry& entry) noexcept {
-    if (!tables_[0].push_at_once<true>(entry.key.bits, item_of(entry))) return false;
+  // push(), if lists_once() and all it takes is a slot. It calls nothing. next: the exact key of
+  // the entry after this one, whose slot is on its way from memory until that comes here, too.
+  bool push_at_hand(const QueueEntry& entry, std::uint64_t next) noexcept {
+    KeyTable& table = tables_[0];
+    if (!table.has_room(1)) [[unlikely]]
+      return false;
+    KeyTable::Slot* const slot = table.free_place(entry.key.bits);
+    if (slot == nullptr) return false;
+    table.prefetch_place(next);
+    table.fill(slot, entry.key.bits, item_of(entry));
     ++size_;
+    return true;
+  }
+  // The same for a message that is logged as well, if there are no views.
+  bool log_at_hand(const QueueEntry& entry, std::uint64_t next) noexcept {
+    if (!is_logging() || viewed_ != 0 || passing_ || is_long_log() || !log_.is_room_in_block())
+      return false;
+    if (!push_at_hand(entry, next)) return false;
+    log_.push_into_block({entry.key.bits, entry.sequence});
+    ++logged_;
     return true;
   }
 

@@ -110,24 +110,37 @@ class alignas(kCacheLine) KeyTable {
   }
 
   // push() without reserve(), where has_room() and it takes no memory; false: nothing has
-  // changed. only_first: nor where the key has an item already.
-  template <bool only_first = false>
+  // changed.
   bool push_at_once(std::uint64_t key, const IndexItem& item) noexcept {
     if (!has_room(1)) [[unlikely]]
       return false;
-    return push_into_room<only_first>(key, item);
+    return push_into_room(key, item);
   }
   // The same; wants has_room().
-  template <bool only_first = false>
   bool push_into_room(std::uint64_t key, const IndexItem& item) noexcept {
     Slot* const slot = place_of(key);
     if (slot->oldest.sequence == 0) [[likely]] {
       fill(slot, key, item);
       return true;
     }
-    if (only_first || !pool_->has_node()) return false;
+    if (!pool_->has_node()) return false;
     slot->more.push(*pool_, item);
     return true;
+  }
+
+  // push() of a key that has no item yet, by halves: the place of its slot, or nullptr if it has
+  // one, and what makes that a slot. Both want has_room().
+  Slot* free_place(std::uint64_t key) const noexcept {
+    Slot* const slot = place_of(key);
+    return slot->oldest.sequence == 0 ? slot : nullptr;
+  }
+  void fill(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
+    *slot = {key, item, {}};
+    if (++size_ > peak_) peak_ = size_;
+  }
+  // A key's place will be looked for soon. Where the table is small it is in a cache.
+  void prefetch_place(std::uint64_t key) const noexcept {
+    if (limit_ > kSparseCapacity / 4) __builtin_prefetch(now_.home(key), 1);
   }
 
   // Takes the oldest item of a slot out; returns it. Most slots hold one, and nothing
@@ -231,10 +244,6 @@ class alignas(kCacheLine) KeyTable {
     Slot* slot = now_.home(key);
     while (slot->oldest.sequence != 0 && slot->key != key) slot = now_.after(slot);
     return slot;
-  }
-  void fill(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
-    *slot = {key, item, {}};
-    if (++size_ > peak_) peak_ = size_;
   }
   void put(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
     if (slot->oldest.sequence == 0) [[likely]]

@@ -36,13 +36,19 @@ class MessageLog {
   bool empty() const noexcept { return newest_ == nullptr; }
   // Whether push() is possible. reserve() makes it so; false: there is no memory.
   bool has_room(const NodePool& pool) const noexcept {
-    return end_ != Block::kItems || pool.has_node();
+    return is_room_in_block() || pool.has_node();
   }
   bool reserve(NodePool& pool) const noexcept { return has_room(pool) || pool.grow(); }
 
   // Wants has_room().
   void push(NodePool& pool, const IndexItem& message) noexcept {
-    if (end_ == Block::kItems) add_block(pool);
+    if (!is_room_in_block()) add_block(pool);
+    push_into_block(message);
+  }
+
+  // Whether the newest block has room, and push() into that.
+  bool is_room_in_block() const noexcept { return end_ != Block::kItems; }
+  void push_into_block(const IndexItem& message) noexcept {
     newest_->bits[end_] = message.value;
     newest_->sequence[end_++] = message.sequence;
   }

@@ -22,7 +22,7 @@ class Twin {
 
   bool push(std::int32_t source, std::int32_t tag) {
     const QueueEntry entry = {key_of(source, tag), reinterpret_cast<void*>(++cookies), next};
-    const bool at_once = !index.empty() && cookies % 2 == 0 && index.push_at_once(entry);
+    const bool at_once = !index.empty() && cookies % 2 == 0 && push_at_once(entry);
     if (!at_once && !index.push(entry)) return false;
     reference.entries.push_back(entry);
     if (++next == 0) next = 1;
@@ -38,10 +38,21 @@ class Twin {
   std::uintptr_t cookies = 0;
   unsigned takes = 0;  // every other one at once, or not at all
   unsigned taken_from_lists = 0;
+  unsigned logged_at_hand = 0;
   ReferenceQueue reference;
 
  private:
   // What a matcher tries first.
+  bool push_at_once(const QueueEntry& entry) {
+    const std::uint64_t soon = key_bits(static_cast<std::int32_t>(cookies % 100), 5);
+    if (index.lists_once(entry.key)) {
+      if (index.push_at_hand(entry, soon)) return true;
+    } else if (index.log_at_hand(entry, soon)) {
+      ++logged_at_hand;
+      return true;
+    }
+    return index.push_at_once(entry);
+  }
   Glance take_at_once(const MatchKey& key, std::uint64_t envelope, void** cookie) {
     if (key.mask == (kSourceMask | kTagMask)) return index.take(key, cookie);
     const auto listed = index.look_listed(envelope);
@@ -148,6 +159,19 @@ TEST(KeyIndex, SearchesOfAnyClassBecomeShort) {
   EXPECT_LE(twin.look(78, kAnyTag), 2u);
   EXPECT_LE(twin.take(kAnySource, 1000), 3u);
   EXPECT_LE(twin.look(78, kAnyTag), 3u);
+}
+
+// Among many a message is put into table and log at one look; a wildcard finds it by either.
+TEST(KeyIndex, MessagesLoggedAtHandAreFound) {
+  constexpr int kMessages = 12000;
+  Twin twin(QueueSide::unexpected, ~std::uint64_t{0} - kMessages / 2);
+  for (int i = 0; i < kMessages; ++i) ASSERT_TRUE(twin.push(i % 50, i / 50));
+  EXPECT_GT(twin.logged_at_hand, 2000u);
+  for (int i = 0; i < 200; ++i) {
+    twin.take(kAnySource, (i * 7) % (kMessages / 50));
+    twin.take(i % 50, kMessages / 50 - 1 - i / 50);
+    ASSERT_FALSE(testing::Test::HasFailure()) << i;
+  }
 }
 
 // Where there was no log, because no wildcards were to come, the first search makes one however
