@@ -140,7 +140,7 @@ class alignas(kCacheLine) KeyTable {
   }
   // A key's place will be looked for soon. Where the table is small it is in a cache.
   void prefetch_place(std::uint64_t key) const noexcept {
-    if (limit_ > kSparseCapacity / 4) __builtin_prefetch(now_.home(key), 1);
+    if (limit_ > limit_of(kSparseCapacity)) __builtin_prefetch(now_.home(key), 1);
   }
 
   // Takes the oldest item of a slot out; returns it. Most slots hold one, and nothing
@@ -231,8 +231,11 @@ class alignas(kCacheLine) KeyTable {
   // the slots are used, and a table's first use costs what its memory does: a page fault for 128
   // slots. A small one stays in a cache all the same, so in that a quarter is used: fewer
   // slots have a neighbour that has to be asked when they empty, which nobody can foresee.
-  static std::size_t limit_of(std::size_t capacity) noexcept {
-    return capacity <= kSparseCapacity ? capacity / 4 : capacity / 2;
+  // In both a bit more: programs like to wait for a power of two of messages and a few others, and
+  // would move all of them for these.
+  static constexpr std::size_t limit_of(std::size_t capacity) noexcept {
+    const std::size_t limit = capacity <= kSparseCapacity ? capacity / 4 : capacity / 2;
+    return limit + limit / 8;
   }
   static std::size_t capacity_for(std::size_t keys) noexcept {
     const std::size_t capacity = std::bit_ceil(std::max(2 * keys, kLeastCapacity));
