@@ -65,8 +65,8 @@ bool measure(const Context& context, Sizes& sizes) {
   // What a thread's cache of freed blocks holds counts as handed out.
   const std::string no_cache = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0";
   JobResult job =
-      run_job({"env", no_cache, (context.programs / "memory").string()}, std::chrono::seconds(60),
-              [&](const std::string& line) {
+      run_job({"/usr/bin/env", no_cache, (context.programs / "memory").string()},
+              std::chrono::seconds(60), [&](const std::string& line) {
                 const Record point = Record::parse(line);
                 if (point.contains("pattern")) {
                   sizes.many.push_back({point["pattern"], point["ranks"], point["peers"],
