@@ -24,6 +24,7 @@ namespace {
 
 constexpr int kCommunicators = 32;
 constexpr int kPeers = 16;
+constexpr int kTurns = 3;
 
 // Rank 0 exchanges a message with each of the peers. Its receives come first, so that no message
 // has to be stored.
@@ -60,8 +61,8 @@ void fill_queues(MPI_Comm communicator, std::size_t receives) {
   }
 }
 
-void measure(const char* pattern, int rank, int ranks, const std::vector<int>& first,
-             const std::vector<int>& peers) {
+// On communicators of its own, where `first` have been met before.
+std::size_t bytes_anew(int rank, const std::vector<int>& first, const std::vector<int>& peers) {
   std::vector<MPI_Comm> communicators(kCommunicators);
   for (MPI_Comm& communicator : communicators) {
     MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
@@ -71,15 +72,22 @@ void measure(const char* pattern, int rank, int ranks, const std::vector<int>& f
   }
   bytes_for(communicators, rank, first);
   const std::size_t bytes = bytes_for(communicators, rank, peers);
-  if (rank == 0) {
-    std::printf(
-        "{\"pattern\": \"%s\", \"ranks\": %d, \"communicators\": %d, \"peers\": %zu, "
-        "\"bytes_per_peer\": %.2f}\n",
-        pattern, ranks, kCommunicators, peers.size(),
-        static_cast<double>(bytes) / kCommunicators / static_cast<double>(peers.size()));
-    std::fflush(stdout);
-  }
   for (MPI_Comm& communicator : communicators) MPI_Comm_free(&communicator);
+  return bytes;
+}
+
+void measure(const char* pattern, int rank, int ranks, const std::vector<int>& first,
+             const std::vector<int>& peers) {
+  // A rank that is late makes the transport take more memory, which stays: the least counts.
+  std::size_t least = bytes_anew(rank, first, peers);
+  for (int i = 1; i < kTurns; ++i) least = std::min(least, bytes_anew(rank, first, peers));
+  if (rank != 0) return;
+  std::printf(
+      "{\"pattern\": \"%s\", \"ranks\": %d, \"communicators\": %d, \"peers\": %zu, "
+      "\"bytes_per_peer\": %.2f}\n",
+      pattern, ranks, kCommunicators, peers.size(),
+      static_cast<double>(least) / kCommunicators / static_cast<double>(peers.size()));
+  std::fflush(stdout);
 }
 
 std::vector<int> from(int first, int end, int step = 1) {
