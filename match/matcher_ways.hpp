@@ -282,11 +282,13 @@ class MatcherWays : public tagline_matcher {
     if constexpr (OffersIndex<Queue>) {
       if (queue_of(*context, which).make_room_at_hand(bits))
         return push<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
-      if constexpr (which == TAGLINE_UNEXPECTED) return append_and_log(context, bits, cookie);
+      if constexpr (which == TAGLINE_UNEXPECTED) {
+        if (context->unexpected.only_logs()) return append_and_log(context, bits, cookie);
+      }
     }
     return append_exact_behind<which>(context, bits, cookie, handle);
   }
-  // The same where messages are logged, as among many.
+  // The same where messages are logged, as among many, and listed nowhere.
   [[gnu::noinline, gnu::flatten]] tagline_status append_and_log(Context* context,
                                                                 std::uint64_t bits,
                                                                 void* message) noexcept {

@@ -168,8 +168,9 @@ class WindowedIndex {
     return is_indexed() && indexed_->lists_once(entry.key) && window_.empty() &&
            indexed_->push_at_hand(entry, next);
   }
+  bool only_logs() const noexcept { return is_indexed() && indexed_->only_logs(); }
   bool take_in_and_log(const QueueEntry& entry, std::uint64_t next) noexcept {
-    return is_indexed() && window_.empty() && indexed_->log_at_hand(entry, next);
+    return window_.empty() && indexed_->log_at_hand(entry, next);
   }
   bool take_in_at_once(const QueueEntry& entry) noexcept {
     return is_indexed() && window_.empty() && indexed_->push_at_once(entry);

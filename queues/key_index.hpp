@@ -249,10 +249,10 @@ class KeyIndex {
     ++size_;
     return true;
   }
-  // The same for a message that is logged as well, if there are no views.
+  // The same where messages are logged as well, but listed in no views.
+  bool only_logs() const noexcept { return is_logging() && viewed_ == 0; }
   bool log_at_hand(const QueueEntry& entry, std::uint64_t next) noexcept {
-    if (!is_logging() || viewed_ != 0 || passing_ || is_long_log() || !log_.is_room_in_block())
-      return false;
+    if (passing_ || is_long_log() || !log_.is_room_in_block()) return false;
     if (!push_at_hand(entry, next)) return false;
     log_.push_into_block({entry.key.bits, entry.sequence});
     ++logged_;

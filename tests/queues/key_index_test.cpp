@@ -47,7 +47,7 @@ class Twin {
     const std::uint64_t soon = key_bits(static_cast<std::int32_t>(cookies % 100), 5);
     if (index.lists_once(entry.key)) {
       if (index.push_at_hand(entry, soon)) return true;
-    } else if (index.log_at_hand(entry, soon)) {
+    } else if (index.only_logs() && index.log_at_hand(entry, soon)) {
       ++logged_at_hand;
       return true;
     }
