@@ -4,12 +4,19 @@
 # Instructions per append + match, counted by valgrind's callgrind in the two calls of the
 # library (AVX2: valgrind 3.19 knows no AVX-512):
 #
-#   bench/instructions.sh [REGEX...]
+#   bench/instructions.sh [--misses] [REGEX...]
 #
+# --misses: also what a simulated processor misses: branches foretold wrongly, and lines of data not
+# in a first-level cache of 32 KiB, not in a second-level one of 512 KiB.
 # REGEX: one benchmark of `build/release/bench/engine --list`, its isa left out; without one, what
 # README shows. What only the first passes cost (growth, the first wildcards) is not
 # counted: a run of 12 passes is taken off one of 20.
 set -euo pipefail
+simulate=()
+if [ "${1:-}" = --misses ]; then
+  simulate=(--cache-sim=yes --branch-sim=yes --D1=32768,8,64 --LL=524288,8,64)
+  shift
+fi
 engine=$(dirname "$(readlink -f "$0")")/../build/release/bench/engine
 if ! command -v valgrind >/dev/null; then
   echo "instructions.sh: wants valgrind: apt-get install valgrind" >&2
@@ -48,10 +55,11 @@ fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# count PASSES REGEX: instructions; leaves the benchmark's own line in $work/name
+# count PASSES REGEX: what callgrind sums up; leaves the benchmark's own line in $work/name
 count() {
   if ! valgrind --tool=callgrind --callgrind-out-file="$work/out" --collect-atstart=no \
     --toggle-collect=tagline_post_receive --toggle-collect=tagline_arrive \
+    "${simulate[@]}" \
     "$engine" --subset quick --filter "$2" --passes "$1" >"$work/name" 2>"$work/log"; then
     tail -5 "$work/log" >&2
     exit 1
@@ -62,9 +70,17 @@ count() {
   fi
   sed -n 's/^summary: //p' "$work/out"
 }
+if [ "${#simulate[@]}" -gt 0 ]; then
+  echo "instructions, branches missed, lines missed in 32 KiB, in 512 KiB"
+fi
 for regex in "$@"; do
   few=$(count 12 "$regex")
   many=$(count 20 "$regex")
   read -r name pairs <"$work/name"
-  printf '%6d  %s\n' $(((many - few) / (8 * pairs))) "$name"
+  # Of the misses callgrind tells reads and writes, conditional and computed jumps apart.
+  echo "$few $many" | awk -v pairs="$pairs" -v name="$name" '{
+    for (i = 1; i <= NF / 2; ++i) per[i] = ($(i + NF / 2) - $i) / (8 * pairs)
+    if (NF == 2) printf "%6d  %s\n", per[1], name
+    else printf "%6d %6.2f %6.2f %6.2f  %s\n", per[1], per[11] + per[13], per[5] + per[6], per[8] + per[9], name
+  }'
 done

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of one matcher by queue structure and number of waiting receives: node memory as the
-// library counts it, and all else that it asks operator new for. And that of a communicator's peers
-// in the Open MPI component, with more ranks than a machine has room for, as the C library's
-// allocator counts it. Prints one JSON object per point.
+// Memory of one matcher by queue structure and number of receives or messages that wait: node
+// memory as the library counts it, and all else that it asks operator new for. And that of a
+// communicator's peers in the Open MPI component, with more ranks than a machine has room for, as
+// the C library's allocator counts it. Prints one JSON object per point.
 #include <malloc.h>
 
 #include <cstddef>
@@ -71,42 +71,45 @@ constexpr int kSearches = 256;
   std::exit(1);
 }
 
-void append(tagline_matcher* matcher, int tag) {
-  if (tagline_append_receive(matcher, {1, tag % kSources, tag}, nullptr, nullptr) !=
-      TAGLINE_QUEUED) {
-    fail("append");
-  }
+void append(tagline_matcher* matcher, tagline_side side, int tag) {
+  const tagline_envelope envelope = {1, tag % kSources, tag};
+  const tagline_status status = side == TAGLINE_POSTED
+                                    ? tagline_append_receive(matcher, envelope, nullptr, nullptr)
+                                    : tagline_append_message(matcher, envelope, nullptr);
+  if (status != TAGLINE_QUEUED) fail("append");
 }
 
-void match(tagline_matcher* matcher, int tag) {
+void match(tagline_matcher* matcher, tagline_side side, int tag) {
+  const tagline_envelope envelope = {1, tag % kSources, tag};
   void* found = nullptr;
-  if (tagline_match_message(matcher, {1, tag % kSources, tag}, &found) != TAGLINE_MATCHED) {
-    fail("match");
-  }
+  const tagline_status status = side == TAGLINE_POSTED
+                                    ? tagline_match_message(matcher, envelope, &found)
+                                    : tagline_claim(matcher, envelope, &found, nullptr);
+  if (status != TAGLINE_MATCHED) fail("match");
 }
 
-// searched: messages have come in random order. What a queue builds for that belongs to it.
-void measure(const char* queue, int entries, bool searched) {
+// searched: entries have been matched in random order. What a queue builds for that belongs to it.
+void measure(const char* queue, tagline_side side, int entries, bool searched) {
   tagline_options options = TAGLINE_OPTIONS_DEFAULT;
   options.queue = queue;
   const std::size_t before = allocated;
   tagline_matcher* matcher = nullptr;
   if (tagline_create(&options, &matcher) != TAGLINE_OK) fail("create");
-  for (int i = 0; i < entries; ++i) append(matcher, i);
+  for (int i = 0; i < entries; ++i) append(matcher, side, i);
   if (searched && entries > 0) {
     std::mt19937 random(1);
     std::uniform_int_distribution<int> any(0, entries - 1);
     for (int i = 0; i < kSearches; ++i) {
       const int tag = any(random);
-      match(matcher, tag);
-      append(matcher, tag);
+      match(matcher, side, tag);
+      append(matcher, side, tag);
     }
   }
   tagline_statistics statistics;
   tagline_get_statistics(matcher, &statistics);
-  std::printf("{\"structure\": \"%s%s\", \"entries\": %d, \"bytes\": %llu}\n", queue,
-              searched ? "" : ", in order", entries,
-              static_cast<unsigned long long>(allocated - before + statistics.pool_bytes));
+  std::printf("{\"structure\": \"%s%s\", \"side\": \"%s\", \"entries\": %d, \"bytes\": %llu}\n",
+              queue, searched ? "" : ", in order", side == TAGLINE_POSTED ? "posted" : "unexpected",
+              entries, static_cast<unsigned long long>(allocated - before + statistics.pool_bytes));
   tagline_destroy(matcher);
 }
 
@@ -162,11 +165,15 @@ int main() {
   for (unsigned i = 0; tagline_queue_name(i) != nullptr; ++i) {
     queues.push_back(tagline_queue_name(i));
   }
+  for (const char* const variant : {"array:8", "array:64", "array:1024"}) queues.push_back(variant);
   queues.push_back("fuzzy:32:tag8:source24");  // the dissertation's
   for (const std::string& queue : queues) {
-    for (const int entries : kEntries) measure(queue.c_str(), entries, true);
-    if (queue != "adaptive") continue;
-    for (const int entries : kEntries) measure(queue.c_str(), entries, false);
+    for (const bool searched : {true, false}) {
+      if (!searched && queue != "adaptive") continue;
+      for (const tagline_side side : {TAGLINE_POSTED, TAGLINE_UNEXPECTED}) {
+        for (const int entries : kEntries) measure(queue.c_str(), side, entries, searched);
+      }
+    }
   }
   for (const int ranks : {16, 1024, 1 << 20}) {
     for (const char* pattern : {"adjacent", "32 apart", "random", "doubling"}) {

@@ -46,7 +46,9 @@ struct Peers {
 
 struct Sizes {
   std::vector<std::string> structures;
-  std::map<std::string, std::map<int, double>> matcher;      // by structure and entries, bytes
+  // By structure and entries, bytes: of receives, which the scenarios are about, and of messages.
+  std::map<std::string, std::map<int, double>> matcher;
+  std::map<std::string, std::map<int, double>> with_messages;
   std::vector<std::string> patterns;                         // see peers.cpp
   std::map<std::string, std::map<std::string, double>> met;  // by configuration and pattern, bytes
   std::vector<Peers> many;
@@ -82,6 +84,10 @@ bool measure(const Context& context, Sizes& sizes) {
                   return;
                 }
                 const std::string structure = point["structure"];
+                if (point["side"] == "unexpected") {
+                  sizes.with_messages[structure][point["entries"]] = point["bytes"];
+                  return;
+                }
                 if (sizes.matcher[structure].empty()) {
                   sizes.structures.push_back(structure);
                 }
@@ -143,18 +149,21 @@ double most_per_peer(const Sizes& sizes) {
 
 void print_matchers(const Sizes& sizes) {
   Table table(
-      "One matcher, bytes: new, and with one receive; all of it per receive, with so many waiting");
+      "One matcher, bytes: new, and with one entry; all of it per entry, with so many waiting. "
+      "Two figures: receives, messages");
   std::vector<std::string> header = {"structure", "new", "in use"};
   for (const auto& [entries, bytes] : sizes.matcher.begin()->second) {
     if (entries > 1) header.push_back(std::to_string(entries));
   }
   table.header(header);
   for (const std::string& structure : sizes.structures) {
-    const std::map<int, double>& matcher = sizes.matcher.at(structure);
-    std::vector<std::string> row = {structure, format("%.0f", matcher.at(0)),
-                                    format("%.0f", matcher.at(1))};
-    for (const auto& [entries, bytes] : matcher) {
-      if (entries > 1) row.push_back(format("%.0f", bytes / entries));
+    const std::map<int, double>& receives = sizes.matcher.at(structure);
+    const std::map<int, double>& messages = sizes.with_messages.at(structure);
+    std::vector<std::string> row = {structure, format("%.0f", receives.at(0))};
+    for (const auto& [entries, bytes] : receives) {
+      if (entries == 0) continue;
+      row.push_back(format("%.0f", bytes / entries) + ", " +
+                    format("%.0f", messages.at(entries) / entries));
     }
     table.row(row);
   }
@@ -223,11 +232,15 @@ std::vector<Record> records_of(const Sizes& sizes, const Record& common) {
     record["bytes_per_peer_and_communicator"] = each.per_peer;
   }
   for (const std::string& structure : sizes.structures) {
-    for (const auto& [entries, bytes] : sizes.matcher.at(structure)) {
-      Record& record = add("matcher");
-      record["structure"] = structure;
-      record["entries"] = entries;
-      record["matcher_bytes"] = bytes;
+    for (const auto& [side, all] :
+         {std::pair{"posted", &sizes.matcher}, {"unexpected", &sizes.with_messages}}) {
+      for (const auto& [entries, bytes] : all->at(structure)) {
+        Record& record = add("matcher");
+        record["structure"] = structure;
+        record["side"] = side;
+        record["entries"] = entries;
+        record["matcher_bytes"] = bytes;
+      }
     }
   }
   const auto add_scenario = [&](const std::string& measure, const Scenario& at) {
