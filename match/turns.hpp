@@ -33,9 +33,9 @@ class TurnsAtShard {
   // nullptr: the matcher counts by itself.
   void number_from(std::atomic<std::uint64_t>* numbers) noexcept { numbers_ = numbers; }
 
-  // look(of) in a turn now and then, behind so many appends that it costs nothing to speak of.
-  void look_with(void (*look)(void*) noexcept, void* of) noexcept {
-    look_ = look;
+  // hook(of) in a turn now and then, behind so many appends that it costs nothing to speak of.
+  void look_with(void (*hook)(void*) noexcept, void* of) noexcept {
+    look_ = hook;
     of_ = of;
   }
 

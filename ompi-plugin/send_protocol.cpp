@@ -131,10 +131,10 @@ int start_get(SendRequest& request, mca_bml_base_btl_t* link) {
   mca_btl_base_module_t* btl = link->btl;
   unsigned char packet[sizeof(GetHeader) + MCA_BTL_REG_HANDLE_MAX_SIZE];
   std::size_t bytes = sizeof(GetHeader);
-  const GetHeader header = {
-      {match_header(request), request.layout.bytes, reinterpret_cast<std::uintptr_t>(&request),
-       kContiguous | (request.blocking ? kWaiting : 0)},
-      reinterpret_cast<std::uintptr_t>(request.layout.memory)};
+  const std::uint64_t flags = request.blocking ? kContiguous | kWaiting : kContiguous;
+  const GetHeader header = {{match_header(request), request.layout.bytes,
+                             reinterpret_cast<std::uintptr_t>(&request), flags},
+                            reinterpret_cast<std::uintptr_t>(request.layout.memory)};
   std::memcpy(packet, &header, sizeof(header));
   if (btl->btl_register_mem != nullptr) {
     if (request.registration == nullptr) {
