@@ -119,6 +119,9 @@ TEST(PeerTable, TakesSixteenBytesPerPeerInEveryPattern) {
   mallopt(M_MXFAST, 0);
   constexpr std::size_t kBytes = 16;
   constexpr std::size_t kOpen = 128;  // what was taken last has room for more
+  // In a heap that other tests have used a block may be the rest of a larger one, with 16 bytes
+  // that are too few for a block of their own: one for each row of eight, at most.
+  constexpr std::size_t kRest = 16;
   for (const std::int32_t ranks : kRanks) {
     for (const Pattern& pattern : patterns(ranks, 5000)) {
       SCOPED_TRACE(std::to_string(ranks) + " ranks, " + pattern.name);
@@ -131,7 +134,8 @@ TEST(PeerTable, TakesSixteenBytesPerPeerInEveryPattern) {
         // Asking takes a while; most is taken for one peer in 64.
         if (++peers > 300 && peers % 64 != 1) continue;
         const std::size_t bytes = mallinfo2().uordblks - before;
-        ASSERT_LE(bytes, kBytes * peers + kOpen) << peers << " peers";
+        const std::size_t rows = peers / 8 + 1;
+        ASSERT_LE(bytes, kBytes * peers + kOpen + kRest * rows) << peers << " peers";
       }
     }
   }
