@@ -91,8 +91,8 @@ class BiasedLock {
 
   // With the lock taken by lock(), and nobody who closes: favours the thread if nobody else has
   // come since it last asked; otherwise watches for that from here on. anew: by a favour of its
-  // own, if any are left, unless it was favoured last.
-  void consider_this_thread(bool anew) noexcept {
+  // own, if any are left, unless it was favoured last. True: it is favoured from now on.
+  bool consider_this_thread(bool anew) noexcept {
     // relaxed, all: unlock() comes behind it, and others look when they have taken the lock or
     // seen it free.
     const Favour bias = bias_.load(std::memory_order_relaxed);
@@ -100,13 +100,16 @@ class BiasedLock {
       const Favour favour = bias & ~kWatched;
       given_ = static_cast<std::uint8_t>(favour % kFavours);
       bias_.store(favour, std::memory_order_relaxed);
-    } else if (is_over(bias)) {
+      return true;
+    }
+    if (is_over(bias)) {
       if (thread_of(bias) == this_thread()) {
         bias_.store((bias & ~kOver) | kWatched, std::memory_order_relaxed);
       } else if (anew && given_ + 1u < kFavours) {
         bias_.store(this_thread() | (given_ + 1u) | kWatched, std::memory_order_relaxed);
       }
     }
+    return false;
   }
 
   // False if it was another's, and had to be waited for.
@@ -117,6 +120,15 @@ class BiasedLock {
     claim_or_revoke();
     return was_free;
   }
+
+  // The same in steps, where it is nobody's favour, nor about to be: taking it, or waiting for it
+  // behind that, and then the look. Whoever has got it this way may give it back by a store of false
+  // to held(), release.
+  bool try_lock() noexcept { return held_.try_lock(); }
+  void lock_later() noexcept { held_.lock_later(); }
+  // acquire: as in claim_or_revoke().
+  bool is_nobodys() const noexcept { return is_over(bias_.load(std::memory_order_acquire)); }
+  std::atomic<bool>& held() noexcept { return held_.word(); }
 
   void unlock() noexcept { held_.unlock(); }
 

@@ -37,6 +37,28 @@ class ShardPolicy {
     return hands_over(shard, envelope) && note_handover(shard, envelope, lock_was_free);
   }
 
+  // The same in two steps: whether another thread comes with another key than the last one, and
+  // then, apart, because threads that share a key never come there, whether that is too often.
+  template <class Shard>
+  [[gnu::always_inline]] static bool hands_over(Shard& shard, MatchEnvelope envelope) noexcept {
+    const std::uintptr_t thread = this_thread();
+    const std::uint64_t key = key_bits(envelope.source, envelope.tag);
+    const bool other = shard.thread != thread && shard.key != key;
+    shard.thread = thread;
+    shard.key = key;
+    return other;
+  }
+
+  template <class Shard>
+  [[gnu::noinline]] bool note_handover(Shard& shard, MatchEnvelope envelope,
+                                       bool lock_was_free) noexcept {
+    const std::uint16_t weight = lock_was_free ? kHandover : kWait;
+    shard.handovers += weight;
+    shard.open_parts.note(envelope, weight);
+    // relaxed: a guess about the future, whoever changed it.
+    return shard.handovers >= patience_.load(std::memory_order_relaxed) && are_too_soon(shard);
+  }
+
   // ---- With the gate lock ----------------------------------------------------------
 
   // More shards were of no use, or were not to be had: not soon again.
@@ -105,7 +127,7 @@ class ShardPolicy {
   // A shard is crowded when it has been handed over kPatience times, kTooSoon apart on average or
   // less. After a change that was of no use it takes more, up to kMostPatience.
   static constexpr std::uint16_t kHandover = 1;
-  static constexpr std::uint16_t kWait = 4;  // counts as so many: one that was waited for
+  static constexpr std::uint16_t kWait = 8;  // counts as so many: one that was waited for
   static constexpr std::uint32_t kPatience = 1024;
   static constexpr std::uint32_t kMostPatience = 1u << 20;
   static constexpr std::chrono::microseconds kTooSoon{2};
@@ -124,28 +146,6 @@ class ShardPolicy {
 
   static constexpr std::size_t kMostMoved = 1u << 16;    // entries, for the first time
   static constexpr std::chrono::nanoseconds kMove{200};  // of one entry, into cold caches
-
-  // Whether another thread comes with another key than the last one.
-  template <class Shard>
-  [[gnu::always_inline]] static bool hands_over(Shard& shard, MatchEnvelope envelope) noexcept {
-    const std::uintptr_t thread = this_thread();
-    const std::uint64_t key = key_bits(envelope.source, envelope.tag);
-    const bool other = shard.thread != thread && shard.key != key;
-    shard.thread = thread;
-    shard.key = key;
-    return other;
-  }
-
-  // Apart: threads that share a key never come here.
-  template <class Shard>
-  [[gnu::noinline]] bool note_handover(Shard& shard, MatchEnvelope envelope,
-                                       bool lock_was_free) noexcept {
-    const std::uint16_t weight = lock_was_free ? kHandover : kWait;
-    shard.handovers += weight;
-    shard.open_parts.note(envelope, weight);
-    // relaxed: a guess about the future, whoever changed it.
-    return shard.handovers >= patience_.load(std::memory_order_relaxed) && are_too_soon(shard);
-  }
 
   template <class Shard>
   [[gnu::noinline, gnu::cold]] bool are_too_soon(Shard& shard) noexcept {

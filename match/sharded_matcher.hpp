@@ -176,7 +176,8 @@ class ShardedMatcher final : public tagline_matcher {
 
   // call(core, ...) ends the turn, see TurnsAtShard. A thread alone jumps into it; behind that,
   // each a jump further and saving registers for itself only, are the thread that the lock of
-  // one of many shards favours, and all others: among().
+  // one of many shards favours; whoever finds the lock of a shard free, and it was its own, or
+  // another's, before; whoever waits for it; and all else: among().
   template <auto call, auto among, class... Arguments>
   [[gnu::always_inline]] tagline_status enter(Envelope envelope, Arguments... arguments) noexcept {
     Shard* const alone = parts_.enter_alone();
@@ -186,26 +187,60 @@ class ShardedMatcher final : public tagline_matcher {
   template <auto call, auto among, class... Arguments>
   [[gnu::noinline]] tagline_status enter_favoured(Envelope envelope,
                                                   Arguments... arguments) noexcept {
-    constexpr bool is_receive = std::is_same_v<decltype(call), decltype(kPost)> ||
-                                std::is_same_v<decltype(call), decltype(kAppendReceive)>;
-    Shard* const shard = parts_.enter(envelope);
-    if (shard == nullptr) return (this->*among)(envelope, arguments...);
-    if constexpr (is_receive) parts_.number_among(*shard);
+    Shard* const shard = parts_.enter_favoured(envelope);
+    if (shard == nullptr) return enter_by_lock<call, among>(envelope, arguments...);
+    if constexpr (is_receive<call>) parts_.number_among(*shard);
     return call(*shard->core, envelope, arguments...);
   }
+  template <auto call, auto among, class... Arguments>
+  [[gnu::noinline]] tagline_status enter_by_lock(Envelope envelope,
+                                                 Arguments... arguments) noexcept {
+    const typename Parts::Open open = parts_.find_open(envelope);
+    if (open.shard == nullptr) return (this->*among)(envelope, arguments...);
+    if (!open.shard->lock.try_lock()) return enter_later<call, among>(envelope, arguments...);
+    if (!parts_.enter_by_lock(open)) return (this->*among)(envelope, arguments...);
+    if (parts_.hands_over(*open.shard, envelope))
+      return enter_in_turns<call, among>(envelope, arguments...);
+    if constexpr (is_receive<call>) parts_.number_receive(*open.shard);
+    return call(*open.shard->core, envelope, arguments...);
+  }
+  template <auto call, auto among, class... Arguments>
+  [[gnu::noinline]] tagline_status enter_in_turns(Envelope envelope,
+                                                  Arguments... arguments) noexcept {
+    Shard& shard = parts_.shard_in(envelope);
+    if (!parts_.stay_or_grow(shard, envelope, /*lock_was_free=*/true))
+      return (this->*among)(envelope, arguments...);
+    if constexpr (is_receive<call>) parts_.number_receive(shard);
+    return call(*shard.core, envelope, arguments...);
+  }
+  template <auto call, auto among, class... Arguments>
+  [[gnu::noinline]] tagline_status enter_later(Envelope envelope, Arguments... arguments) noexcept {
+    const typename Parts::Open open = parts_.find_open(envelope);
+    if (open.shard == nullptr) return (this->*among)(envelope, arguments...);
+    Shard& shard = *open.shard;
+    shard.lock.lock_later();
+    if (!parts_.enter_by_lock(open)) return (this->*among)(envelope, arguments...);
+    if (parts_.hands_over(shard, envelope) &&
+        !parts_.stay_or_grow(shard, envelope, /*lock_was_free=*/false)) {
+      return (this->*among)(envelope, arguments...);
+    }
+    if constexpr (is_receive<call>) parts_.number_receive(shard);
+    return call(*shard.core, envelope, arguments...);
+  }
+  template <auto call>
+  static constexpr bool is_receive = std::is_same_v<decltype(call), decltype(kPost)> ||
+                                     std::is_same_v<decltype(call), decltype(kAppendReceive)>;
 
   // ---- Among other threads ---------------------------------------------------------
 
-  // Flattened: what a lock keeps others from costs them the time as well.
-
-  [[gnu::noinline, gnu::flatten]] tagline_status post_among(Envelope envelope, void* receive,
+  [[gnu::noinline]] tagline_status post_among(Envelope envelope, void* receive,
                                                             void** message,
                                                             tagline_handle* handle) noexcept {
     return parts_.visit(
         envelope, [&](Shard& shard) { return post(shard, envelope, receive, message, handle); },
         [=, this] { return post_closed(envelope, receive, message, handle); });
   }
-  [[gnu::noinline, gnu::flatten]] tagline_status arrive_among(Envelope envelope, void* message,
+  [[gnu::noinline]] tagline_status arrive_among(Envelope envelope, void* message,
                                                               void** receive) noexcept {
     return parts_.visit(
         envelope,
@@ -214,7 +249,7 @@ class ShardedMatcher final : public tagline_matcher {
         },
         [=, this] { return arrive_closed(envelope, message, receive); });
   }
-  [[gnu::noinline, gnu::flatten]] tagline_status claim_among(Envelope envelope, void** message,
+  [[gnu::noinline]] tagline_status claim_among(Envelope envelope, void** message,
                                                              Envelope* found) noexcept {
     return parts_.visit(
         envelope,
@@ -223,7 +258,7 @@ class ShardedMatcher final : public tagline_matcher {
         },
         [=, this] { return take_message(envelope, tell(envelope, message, found)); });
   }
-  [[gnu::noinline, gnu::flatten]] tagline_status append_receive_among(
+  [[gnu::noinline]] tagline_status append_receive_among(
       Envelope envelope, void* receive, tagline_handle* handle) noexcept {
     return parts_.visit(
         envelope, [&](Shard& shard) { return append_receive(shard, envelope, receive, handle); },
@@ -233,7 +268,7 @@ class ShardedMatcher final : public tagline_matcher {
                      : append_wild(envelope, receive, handle);
         });
   }
-  [[gnu::noinline, gnu::flatten]] tagline_status match_among(Envelope envelope,
+  [[gnu::noinline]] tagline_status match_among(Envelope envelope,
                                                              void** receive) noexcept {
     return parts_.visit(
         envelope,
@@ -242,7 +277,7 @@ class ShardedMatcher final : public tagline_matcher {
         },
         [=, this] { return take_receive(parts_.shard_of(envelope), envelope, receive); });
   }
-  [[gnu::noinline, gnu::flatten]] tagline_status append_message_among(Envelope envelope,
+  [[gnu::noinline]] tagline_status append_message_among(Envelope envelope,
                                                                       void* message) noexcept {
     return parts_.visit(
         envelope, [&](Shard& shard) { return append_message(shard, envelope, message); },

@@ -102,17 +102,68 @@ class Shards : GateWord {
   }
 
   // The shard of the envelope, one of many, for the thread that its lock favours; likewise.
-  // nullptr: visit().
-  [[gnu::always_inline]] Shard* enter(Envelope envelope) noexcept {
-    // acquire, both: see visit(). No need to look again with the shard entered: whoever else has
-    // closed since has ended this thread's favour before it touched the shard. A thread that
-    // closes keeps its own favours, and sees here what it has stored.
+  // nullptr: find_open(). No need to look at the gate again: whoever else has closed since has ended
+  // this thread's favour before it touched the shard. A thread that closes keeps its own favours,
+  // and sees here what it has stored.
+  [[gnu::always_inline]] Shard* enter_favoured(Envelope envelope) noexcept {
+    // acquire, both: see find_open().
     const std::uint64_t gate = gate_.load(std::memory_order_acquire);
     if ((gate & kShut) != 0 || (gate & kMask) == 0 || !has_one_shard(envelope, gate)) {
       return nullptr;
     }
     Shard& shard = shards_.load(std::memory_order_acquire)[hash(envelope, gate) & gate & kMask];
     return shard.enter() ? &shard : nullptr;
+  }
+
+  // The shard of the envelope and what the gate said, or nullptr: visit(). It is to be entered.
+  struct Open {
+    Shard* shard;
+    std::uint64_t gate;
+  };
+  [[gnu::always_inline]] Open find_open(Envelope envelope) const noexcept {
+    // acquire: pairs with the release in reopen(), the shards are as the last closed call
+    // left them, and there are as many as the gate says.
+    const std::uint64_t gate = gate_.load(std::memory_order_acquire);
+    if ((gate & kShut) != 0 || !has_one_shard(envelope, gate)) [[unlikely]]
+      return {nullptr, gate};
+    // acquire: pairs with the release in redistribute(). The array may be a later one than
+    // the gate tells of, its locks are there all the same.
+    Shard* const shards = shards_.load(std::memory_order_acquire);
+    const std::uint64_t mask = gate & kMask;
+    return {mask == 0 ? shards : shards + (hash(envelope, gate) & mask), gate};
+  }
+
+  // With its lock taken: if all is as it was, and the lock nobody's favour, the core gives the lock
+  // back as it ends the turn. Most calls on shards that several threads use come this way, and save
+  // no register. False: the lock has been given back, and visit() tells.
+  [[gnu::always_inline]] bool enter_by_lock(Open open) noexcept {
+    Shard& shard = *open.shard;
+    // seq_cst: see lock().
+    const bool is_open = gate_.load(std::memory_order_seq_cst) == open.gate;
+    if (!is_open || !shard.lock.is_nobodys() || shard.core == nullptr) [[unlikely]] {
+      shard.lock.unlock();
+      return false;
+    }
+    shard.core->turns().end_by(shard.lock.held());
+    return true;
+  }
+  // Then: whether it was another thread's before, with another key, and if so, whether not so often
+  // that there should be more shards: then there are, and the shard has been left.
+  [[gnu::always_inline]] bool hands_over(Shard& shard, Envelope envelope) noexcept {
+    return policy_.hands_over(shard, envelope);
+  }
+  bool stay_or_grow(Shard& shard, Envelope envelope, bool lock_was_free) noexcept {
+    if (!policy_.note_handover(shard, envelope, lock_was_free)) [[likely]]
+      return true;
+    const std::uint64_t gate = gate_.load(std::memory_order_relaxed);
+    shard.lock.unlock();
+    grow(gate);
+    return false;
+  }
+  // The one whose lock the caller holds.
+  Shard& shard_in(Envelope envelope) const noexcept {
+    const std::uint64_t gate = gate_.load(std::memory_order_relaxed);
+    return shards()[hash(envelope, gate) & gate & kMask];
   }
 
   // open(shard) with the shard of the envelope to itself, or closed() with all of them.
@@ -123,19 +174,13 @@ class Shards : GateWord {
   template <class Open, class Closed>
   [[gnu::always_inline]] tagline_status visit(Envelope envelope, Open open, Closed closed) {
     while (true) {
-      // acquire: pairs with the release in reopen(), the shards are as the last closed call
-      // left them, and there are as many as the gate says.
-      const std::uint64_t gate = gate_.load(std::memory_order_acquire);
-      if ((gate & kShut) != 0 || !has_one_shard(envelope, gate)) [[unlikely]] {
+      const auto [found, gate] = find_open(envelope);
+      if (found == nullptr) [[unlikely]] {
         tagline_status status;
         if (with_all(envelope, closed, status)) return status;
         continue;
       }
-      // acquire: pairs with the release in redistribute(). The array may be a later one than
-      // the gate tells of, its locks are there all the same.
-      Shard* const shards = shards_.load(std::memory_order_acquire);
-      const std::uint64_t mask = gate & kMask;
-      Shard& shard = mask == 0 ? shards[0] : shards[hash(envelope, gate) & mask];
+      Shard& shard = *found;
       const Entry entry = lock(shard, envelope, gate);
       if (entry == Entry::too_late) [[unlikely]]
         continue;
@@ -185,8 +230,9 @@ class Shards : GateWord {
     return has_one_shard(envelope, gate_.load(std::memory_order_relaxed));
   }
   Shard& shard_of(Envelope envelope) noexcept {
-    const std::uint64_t gate = gate_.load(std::memory_order_relaxed);
-    return shards()[hash(envelope, gate) & gate & kMask];
+    Shard& shard = shard_in(envelope);
+    keep_lock(shard);
+    return shard;
   }
 
   template <class Use>
@@ -307,6 +353,11 @@ class Shards : GateWord {
   static constexpr std::size_t kMostArrays = 16;
 
   Shard* shards() const noexcept { return shards_.load(std::memory_order_relaxed); }
+  // The turn of its core that comes does not give the lock back, which is the caller's, or nobody's
+  // with the gate closed.
+  static void keep_lock(Shard& shard) noexcept {
+    if (shard.core != nullptr) shard.core->turns().end_by(shard.lock.inside());
+  }
   // Stable as long as a shard's lock or the gate lock is held.
   std::size_t mask() const noexcept { return gate_.load(std::memory_order_relaxed) & kMask; }
 
@@ -321,6 +372,7 @@ class Shards : GateWord {
       shard.lock.unlock();
       return Entry::too_late;
     }
+    keep_lock(shard);
     if (shard.lock.has_favour() && shard.core != nullptr) [[unlikely]]
       shard.remember_favour();
     return policy_.is_crowded(shard, envelope, was_free) ? Entry::crowded : Entry::usual;
@@ -346,8 +398,8 @@ class Shards : GateWord {
     // relaxed: a shard's lock is held, unless all of them are. Whoever shuts the gate from here
     // on waits for that lock, and finds the favour.
     if ((gate_.load(std::memory_order_relaxed) & kShut) != 0) return;
-    shard.lock.consider_this_thread(anew);
-    shard.core->turns().say_by(shard.lock.inside());
+    // A turn that found no favour to end gives the lock back; none is given in that.
+    if (shard.lock.consider_this_thread(anew)) keep_lock(shard);
   }
   // One shard draws no numbers, and can only be entered by its first favour.
   [[gnu::noinline, gnu::cold]] void look_at_first() noexcept { look_for_favour(first_, false); }
@@ -376,7 +428,7 @@ class Shards : GateWord {
 
   // Makes it the core of one of so many shards. With the shard taken, or before anybody uses it.
   void settle(Shard& shard, std::unique_ptr<Core> core, std::size_t count) noexcept {
-    core->turns().say_by(shard.lock.inside());
+    core->turns().end_by(shard.lock.inside());
     core->turns().number_from(count > 1 ? &next_stamp_ : nullptr);
     shard.numbers_end = core->next_sequence(TAGLINE_POSTED);
     shard.core = std::move(core);

@@ -26,9 +26,12 @@ struct NoTurns {
 // Of a shard, see match/shards.hpp.
 class TurnsAtShard {
  public:
-  // inside: by what the thread that the shard's lock favours says that it is there. In a turn by
-  // the lock, or with the gate closed, nobody is there by it, and false may be stored again.
-  void say_by(std::atomic<bool>& inside) noexcept { inside_ = &inside; }
+  // word: the lock that the turn was entered by, to be given back; or what the favoured thread
+  // says by that it is inside. In a turn whose lock the caller gives back, or with the gate closed,
+  // the latter may be stored to as well: nobody is inside, and it is false.
+  void end_by(std::atomic<bool>& word) noexcept {
+    if (word_ != &word) word_ = &word;  // nearly always as in the turn before: in a line that stays
+  }
   // Messages that wait are numbered from this, which tells their order among several shards;
   // nullptr: the matcher counts by itself.
   void number_from(std::atomic<std::uint64_t>* numbers) noexcept { numbers_ = numbers; }
@@ -40,7 +43,7 @@ class TurnsAtShard {
   }
 
   // release: whoever waits for the turn sees what was done in it.
-  void end() noexcept { inside_->store(false, std::memory_order_release); }
+  void end() noexcept { word_->store(false, std::memory_order_release); }
 
   // relaxed: if one arrival happens before another, so do their draws, of one counter.
   void number_message(SideCounts& unexpected) noexcept {
@@ -62,7 +65,7 @@ class TurnsAtShard {
   static constexpr std::uint64_t kAppendsBetweenLooks = 1024;
 
   std::atomic<bool> nobody_{false};
-  std::atomic<bool>* inside_ = &nobody_;
+  std::atomic<bool>* word_ = &nobody_;
   std::atomic<std::uint64_t>* numbers_ = nullptr;
   void (*look_)(void*) noexcept = nullptr;
   void* of_ = nullptr;

@@ -83,7 +83,7 @@ using LockOfShard = Shard<int>;
 // As a core does.
 void leave(LockOfShard& shard) {
   TurnsAtShard turns;
-  turns.say_by(shard.lock.inside());
+  turns.end_by(shard.lock.inside());
   turns.end();
 }
 
