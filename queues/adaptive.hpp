@@ -33,7 +33,8 @@ namespace tagline {
 //   of one group a search that hits costs the same wherever the match is, so there
 //   only searches for nothing count.
 // - Beyond Window::kLargest entries the oldest move to the index in any case, so
-//   no search ever compares more than that many one after the other.
+//   no search ever compares more than that many one after the other. Where the queue
+//   grows no longer meanwhile, all of the window follows: new entries then go one way, not two.
 // - When the index has emptied, it is not used until searches are deep again. But if
 //   any search had passed what was in it, the next entries beyond a few go to it as they
 //   come: who searches deeply once does so again, and entries that have left the cache
@@ -146,9 +147,13 @@ class WindowedIndex {
 
   bool make_room() noexcept {
     if (window_.length() < most_outside()) return true;
+    if (window_.length() >= Window::kLargest) note_full_window();
     const bool soon = indexing_ || (had_index_ && window_.length() >= most_before_index());
     if (soon || window_.length() >= Window::kLargest) {
-      if (move_to_index(kMoves, window_.tail())) return true;
+      if (move_to_index(kMoves, window_.tail())) {
+        indexed_before_ = index_->size();
+        return true;
+      }
     }
     if (window_.full() && !window_.grow()) return false;
     if (!is_indexed()) room_ = window_.capacity();
@@ -270,6 +275,12 @@ class WindowedIndex {
   // Entries that are compared faster than indexed, where there has been an index.
   std::size_t most_before_index() const noexcept {
     return index_->has_views() ? Window::kGroup : Window::kInline;
+  }
+
+  // Entries that come to a full window go through it and the index. Where as many leave the
+  // index at its other end, so do all, for as long as that lasts: then straight to the index.
+  void note_full_window() noexcept {
+    if (is_indexed() && index_->size() <= indexed_before_) had_index_ = true;
   }
 
   // No position found before counts any more, unless it erased the oldest of many.
@@ -464,7 +475,8 @@ class WindowedIndex {
   std::size_t room_ = Window::kInline;  // entries of the window that come without further thought
   std::unique_ptr<KeyIndex> index_;
   bool indexing_ = index_at_once;
-  bool had_index_ = false;
+  bool had_index_ = false;          // which was of use: the next one starts sooner
+  std::size_t indexed_before_ = 0;  // entries, when the window last gave some of its own away
   std::size_t passed_ = 0;  // see is_too_much()
   std::size_t most_passed_ = 0;
   std::uint64_t newest_counted_ = 0;
