@@ -33,8 +33,8 @@ namespace tagline {
 //   of one group a search that hits costs the same wherever the match is, so there
 //   only searches for nothing count.
 // - Beyond Window::kLargest entries the oldest move to the index in any case, so
-//   no search ever compares more than that many one after the other. Where the queue
-//   grows no longer meanwhile, all of the window follows: new entries then go one way, not two.
+//   no search ever compares more than that many one after the other. Where that goes on, all of
+//   the window follows: new entries then go one way, not two.
 // - When the index has emptied, it is not used until searches are deep again. But if
 //   any search had passed what was in it, the next entries beyond a few go to it as they
 //   come: who searches deeply once does so again, and entries that have left the cache
@@ -277,10 +277,13 @@ class WindowedIndex {
     return index_->has_views() ? Window::kGroup : Window::kInline;
   }
 
-  // Entries that come to a full window go through it and the index. Where as many leave the
-  // index at its other end, so do all, for as long as that lasts: then straight to the index.
+  // Entries that come to a full window go through it and the index. Where as many leave the index
+  // meanwhile, the queue stays as long as it is, and where the index holds as many as the window,
+  // it may grow on: in both all go straight to the index, as soon as the window has gone there.
   void note_full_window() noexcept {
-    if (is_indexed() && index_->size() <= indexed_before_) had_index_ = true;
+    if (!is_indexed()) return;
+    const std::size_t indexed = index_->size();
+    if (indexed + kMoves <= indexed_before_ || indexed >= Window::kLargest) had_index_ = true;
   }
 
   // No position found before counts any more, unless it erased the oldest of many.

@@ -49,6 +49,13 @@ class Fifo {
     newest_->item[newest_->end++] = item;
   }
 
+  // The same where the newest node has room; false: nothing has changed.
+  bool push_at_hand(const IndexItem& item) noexcept {
+    if (newest_ == nullptr || newest_->end == 3) return false;
+    newest_->item[newest_->end++] = item;
+    return true;
+  }
+
   IndexItem pop(NodePool& pool) noexcept {
     Node* node = oldest();
     const IndexItem item = node->item[node->first++];

@@ -236,16 +236,15 @@ class KeyIndex {
                                       : viewed_ == 0 && !logs();
   }
 
-  // push(), if lists_once() and all it takes is a slot. It calls nothing. next: the exact key of
-  // the entry after this one, whose slot is on its way from memory until that comes here, too.
+  // push(), if lists_once() and all it takes is a slot, or room in a node. It calls nothing. next:
+  // the exact key of the entry after this one, whose slot is on its way from memory until that
+  // comes here, too.
   bool push_at_hand(const QueueEntry& entry, std::uint64_t next) noexcept {
     KeyTable& table = tables_[0];
     if (!table.has_room(1)) [[unlikely]]
       return false;
-    KeyTable::Slot* const slot = table.free_place(entry.key.bits);
-    if (slot == nullptr) return false;
     table.prefetch_place(next);
-    table.fill(slot, entry.key.bits, item_of(entry));
+    if (!table.push_at_hand(entry.key.bits, item_of(entry))) return false;
     ++size_;
     return true;
   }

@@ -128,15 +128,14 @@ class alignas(kCacheLine) KeyTable {
     return true;
   }
 
-  // push() of a key that has no item yet, by halves: the place of its slot, or nullptr if it has
-  // one, and what makes that a slot. Both want has_room().
-  Slot* free_place(std::uint64_t key) const noexcept {
+  // push() without a call: into an empty slot, or behind other items of the key where their newest
+  // node has room. False: nothing has changed. Wants has_room().
+  bool push_at_hand(std::uint64_t key, const IndexItem& item) noexcept {
     Slot* const slot = place_of(key);
-    return slot->oldest.sequence == 0 ? slot : nullptr;
-  }
-  void fill(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
-    *slot = {key, item, {}};
-    if (++size_ > peak_) peak_ = size_;
+    if (slot->oldest.sequence != 0) [[unlikely]]
+      return slot->more.push_at_hand(item);
+    fill(slot, key, item);
+    return true;
   }
   // A key's place will be looked for soon. Where the table is small it is in a cache.
   void prefetch_place(std::uint64_t key) const noexcept {
@@ -247,6 +246,10 @@ class alignas(kCacheLine) KeyTable {
     Slot* slot = now_.home(key);
     while (slot->oldest.sequence != 0 && slot->key != key) slot = now_.after(slot);
     return slot;
+  }
+  void fill(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
+    *slot = {key, item, {}};
+    if (++size_ > peak_) peak_ = size_;
   }
   void put(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
     if (slot->oldest.sequence == 0) [[likely]]

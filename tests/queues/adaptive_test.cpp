@@ -107,6 +107,26 @@ TEST_F(Adaptive, EntriesBeyondTheLargestWindowAreIndexedUnasked) {
   EXPECT_LE(search_in_vain(), 65536u);
 }
 
+TEST_F(Adaptive, WindowStaysWhereAFewMoreComeThanItHolds) {
+  for (int tag = 0; tag < 70000; ++tag) append(tag);
+  EXPECT_GT(search_in_vain(), 65000u);
+}
+
+TEST_F(Adaptive, WindowIsIndexedWhereTheQueueStaysLongerThanThat) {
+  int last = 0;
+  for (; last < 70000; ++last) append(last);
+  for (int first = 0; first < 2000; ++first) {
+    append(last++);
+    EXPECT_EQ(take(first), 1u);
+  }
+  EXPECT_LT(search_in_vain(), 100u);
+}
+
+TEST_F(Adaptive, WindowIsIndexedWhereTheQueueHasBecomeTwiceAsLong) {
+  for (int tag = 0; tag < 140000; ++tag) append(tag);
+  EXPECT_LT(search_in_vain(), 100u);
+}
+
 TEST_F(Adaptive, NewEntriesComeAfterIndexedOnes) {
   for (int round = 0; round < 50; ++round) {
     std::vector<std::uint64_t> expected;
