@@ -5,7 +5,8 @@
 // `inside` leave its processor later, in their order.
 // BROKEN has no barrier. BROKEN_END takes a favour that is ending for one that has gone.
 // BROKEN_WORD has one word for both favours. BROKEN_GATE remembers a favour before the look
-// at the gate. BROKEN_AGAIN gives the last favour to another thread.
+// at the gate. BROKEN_AGAIN gives the last favour to another thread. BROKEN_KEEP gives back the lock
+// where the gate is closed, as the turn before did.
 #define ENDING 1              // of a favour, as the next two
 #define OVER 2
 #define WATCHED 3
@@ -21,6 +22,7 @@ byte bias = FREE;
 bit given;                    // number of the last favour
 bit held, shut, gate_lock;
 bit inside[2];                // for each number
+bit by_lock;                  // what the turn now, or the last one, ends by; else by inside[given]
 byte users;                   // of what the lock protects
 chan stores_0 = [2] of { bit, bit };  // to inside, on their way, from each thread
 chan stores_1 = [2] of { bit, bit };
@@ -53,12 +55,22 @@ inline use() {
   users--
 }
 
-// What is done by the lock, or with the gate closed, ends as a favoured turn does: by the word
-// of the last favour (TurnsAtShard). Stores leave in their order, so the lock's comes later.
+// Who has taken the lock and found no favour has it given back as the turn ends. Otherwise what is
+// done by the lock, or with the gate closed, ends as a favoured turn does: by the word of the last
+// favour (TurnsAtShard). Stores leave in their order, so the lock's comes later.
 inline use_and_end() {
   use();
-  stores ! given, 0;
-  empty(stores)
+  if
+  :: by_lock -> held = 0
+  :: else -> stores ! given, 0; empty(stores)
+  fi
+}
+inline keep_lock() {
+#ifndef BROKEN_KEEP
+  by_lock = 0
+#else
+  skip
+#endif
 }
 
 // By what was seen of the bias.
@@ -91,12 +103,16 @@ inline revoke_of_another() {
 #define mine_again(bias) bias
 #endif
 
-inline favour_me_and_remember() {
+inline watch_me() {
   if
   :: STATE(bias) == OVER && is_mine(bias) -> bias = WITH(mine_again(bias), WATCHED)
   :: STATE(bias) == OVER && given == 0 && !is_mine(bias) -> bias = WITH(FAVOUR(me, 1), WATCHED)
   :: skip
-  fi;
+  fi
+}
+
+inline favour_me_and_remember() {
+  watch_me();
   if
   :: STATE(bias) == WATCHED ->
      assert(THREAD(bias) == me);
@@ -133,28 +149,37 @@ inline call() {
   :: !alone && shut ->
      atomic { !gate_lock -> gate_lock = 1 };
      if
-     :: shut -> use_and_end(); gate_lock = 0; break
+     :: shut -> keep_lock(); use_and_end(); gate_lock = 0; break
      :: else -> gate_lock = 0
      fi
   :: !alone && !shut ->
      atomic { !held && empty(stores) -> held = 1 };  // an exchange waits for stores
      seen = bias;
      if
-     :: seen == FREE -> bias = FAVOUR(me, 0)
-     :: else -> revoke_of_another()
-     fi;
+     :: over(seen) ->
+        if
+        :: shut -> held = 0
+        :: else -> by_lock = 1; watch_me(); use_and_end(); break
+        fi
+     :: true ->
+        if
+        :: seen == FREE -> bias = FAVOUR(me, 0)
+        :: else -> revoke_of_another()
+        fi;
 #ifdef BROKEN_GATE
-     favour_me_and_remember();
-#endif
-     if
-     :: shut -> held = 0
-     :: else ->
-#ifndef BROKEN_GATE
         favour_me_and_remember();
 #endif
-        use_and_end();
-        held = 0;
-        break
+        if
+        :: shut -> held = 0
+        :: else ->
+           by_lock = 0;
+#ifndef BROKEN_GATE
+           favour_me_and_remember();
+#endif
+           use_and_end();
+           held = 0;
+           break
+        fi
      fi
   od;
   seen = 0
@@ -167,6 +192,7 @@ inline close_and_reopen() {
   !held;
   seen = bias;
   revoke_of_another();
+  keep_lock();
   use_and_end();
   seen = 0;
   gate_lock = 0;
