@@ -91,8 +91,8 @@ class BiasedLock {
 
   // With the lock taken by lock(), and nobody who closes: favours the thread if nobody else has
   // come since it last asked; otherwise watches for that from here on. anew: by a favour of its
-  // own, if any are left, unless it was favoured last. True: it is favoured from now on.
-  bool consider_this_thread(bool anew) noexcept {
+  // own, if any are left, unless it was favoured last.
+  void consider_this_thread(bool anew) noexcept {
     // relaxed, all: unlock() comes behind it, and others look when they have taken the lock or
     // seen it free.
     const Favour bias = bias_.load(std::memory_order_relaxed);
@@ -100,16 +100,13 @@ class BiasedLock {
       const Favour favour = bias & ~kWatched;
       given_ = static_cast<std::uint8_t>(favour % kFavours);
       bias_.store(favour, std::memory_order_relaxed);
-      return true;
-    }
-    if (is_over(bias)) {
+    } else if (is_over(bias)) {
       if (thread_of(bias) == this_thread()) {
         bias_.store((bias & ~kOver) | kWatched, std::memory_order_relaxed);
       } else if (anew && given_ + 1u < kFavours) {
         bias_.store(this_thread() | (given_ + 1u) | kWatched, std::memory_order_relaxed);
       }
     }
-    return false;
   }
 
   // False if it was another's, and had to be waited for.

@@ -372,7 +372,7 @@ class Shards : GateWord {
       shard.lock.unlock();
       return Entry::too_late;
     }
-    keep_lock(shard);
+    keep_lock(shard);  // first: a favoured thread enters only by what it has remembered
     if (shard.lock.has_favour() && shard.core != nullptr) [[unlikely]]
       shard.remember_favour();
     return policy_.is_crowded(shard, envelope, was_free) ? Entry::crowded : Entry::usual;
@@ -398,8 +398,8 @@ class Shards : GateWord {
     // relaxed: a shard's lock is held, unless all of them are. Whoever shuts the gate from here
     // on waits for that lock, and finds the favour.
     if ((gate_.load(std::memory_order_relaxed) & kShut) != 0) return;
-    // A turn that found no favour to end gives the lock back; none is given in that.
-    if (shard.lock.consider_this_thread(anew)) keep_lock(shard);
+    // What its turns end by is seen to when it takes the lock the next time, and remembers it.
+    shard.lock.consider_this_thread(anew);
   }
   // One shard draws no numbers, and can only be entered by its first favour.
   [[gnu::noinline, gnu::cold]] void look_at_first() noexcept { look_for_favour(first_, false); }

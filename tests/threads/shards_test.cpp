@@ -21,6 +21,7 @@ void post_by_the_lock(Parts& parts) {
   parts.visit(
       kEnvelope,
       [&](Parts::Shard& shard) {
+        if (!parts.ready(shard)) return TAGLINE_NO_MEMORY;
         parts.number_receive(shard);
         return shard.core->post_receive(kEnvelope, &message, &message, nullptr);
       },
@@ -71,6 +72,59 @@ TEST(Shards, OneShardThatOthersComeToIsNobodysAgain) {
     EXPECT_FALSE(is_alone_after(parts, 10 * 1024)) << "not the first one";
   }).join();
   EXPECT_TRUE(is_alone_after(parts, 3 * 1024));
+}
+
+// As a call of the matcher that finds the lock free and has nothing to do.
+bool goes_through_by_the_lock(Parts& parts) {
+  const Parts::Open open = parts.find_open(kEnvelope);
+  if (open.shard == nullptr || !open.shard->lock.try_lock()) return false;
+  if (!parts.enter_by_lock(open)) return false;
+  open.shard->core->turns().end();
+  return true;
+}
+
+TEST(Shards, TurnByTheLockGivesItBack) {
+  Parts parts({}, *simd::available_kernels(0), TAGLINE_OPTIONS_DEFAULT, 2);
+  EXPECT_FALSE(goes_through_by_the_lock(parts)) << "nothing has come here yet";
+  post_by_the_lock(parts);
+  std::thread([&] { post_by_the_lock(parts); }).join();
+  for (int times = 0; times < 3; ++times) EXPECT_TRUE(goes_through_by_the_lock(parts));
+  parts.with_whole([&] { EXPECT_FALSE(goes_through_by_the_lock(parts)) << "the gate is shut"; });
+  EXPECT_TRUE(goes_through_by_the_lock(parts));
+}
+
+// It may be another's, who is about to see that the gate is shut.
+TEST(Shards, TurnWithTheGateShutLeavesTheLockAlone) {
+  Parts parts({}, *simd::available_kernels(0), TAGLINE_OPTIONS_DEFAULT, 2);
+  post_by_the_lock(parts);
+  std::thread([&] { post_by_the_lock(parts); }).join();
+  ASSERT_TRUE(goes_through_by_the_lock(parts));
+  parts.with_whole([&] {
+    Parts::Shard& shard = parts.shard_of(kEnvelope);
+    ASSERT_TRUE(shard.lock.try_lock());
+    shard.core->turns().end();
+    EXPECT_FALSE(shard.lock.try_lock());
+    shard.lock.unlock();
+  });
+}
+
+TEST(Shards, AnotherThreadThatHasOneOfManyToItselfIsFavoured) {
+  if (!allow_barriers()) GTEST_SKIP() << "the system has no membarrier()";
+  Parts parts({}, *simd::available_kernels(0), TAGLINE_OPTIONS_DEFAULT, 2);
+  post_by_the_lock(parts);
+  std::thread([&] {
+    post_by_the_lock(parts);
+    EXPECT_TRUE(goes_through_by_the_lock(parts));
+    Parts::Shard* shard = nullptr;
+    for (int posts = 0; posts < 3 * 1024 && shard == nullptr; ++posts) {
+      post_by_the_lock(parts);
+      shard = parts.enter_favoured(kEnvelope);
+    }
+    ASSERT_NE(shard, nullptr);
+    EXPECT_TRUE(shard->lock.inside().load());
+    shard->core->turns().end();
+    EXPECT_FALSE(shard->lock.inside().load()) << "or whoever comes next would wait for good";
+  }).join();
 }
 
 }  // namespace
