@@ -119,8 +119,8 @@ class BiasedLock {
   }
 
   // The same in steps, where it is nobody's favour, nor about to be: taking it, or waiting for it
-  // behind that, and then the look. Whoever has got it this way may give it back by a store of false
-  // to held(), release.
+  // behind that, and then the look. Whoever has got it this way may give it back by a store of
+  // false to held(), release.
   bool try_lock() noexcept { return held_.try_lock(); }
   void lock_later() noexcept { held_.lock_later(); }
   // acquire: as in claim_or_revoke().

@@ -195,14 +195,14 @@ class ShardedMatcher final : public tagline_matcher {
   template <auto call, auto among, class... Arguments>
   [[gnu::noinline]] tagline_status enter_by_lock(Envelope envelope,
                                                  Arguments... arguments) noexcept {
-    const typename Parts::Open open = parts_.find_open(envelope);
-    if (open.shard == nullptr) return (this->*among)(envelope, arguments...);
-    if (!open.shard->lock.try_lock()) return enter_later<call, among>(envelope, arguments...);
-    if (!parts_.enter_by_lock(open)) return (this->*among)(envelope, arguments...);
-    if (parts_.hands_over(*open.shard, envelope))
+    const typename Parts::Place place = parts_.find_open(envelope);
+    if (place.shard == nullptr) return (this->*among)(envelope, arguments...);
+    if (!place.shard->lock.try_lock()) return enter_later<call, among>(envelope, arguments...);
+    if (!parts_.enter_by_lock(place)) return (this->*among)(envelope, arguments...);
+    if (parts_.hands_over(*place.shard, envelope))
       return enter_in_turns<call, among>(envelope, arguments...);
-    if constexpr (is_receive<call>) parts_.number_receive(*open.shard);
-    return call(*open.shard->core, envelope, arguments...);
+    if constexpr (is_receive<call>) parts_.number_receive(*place.shard);
+    return call(*place.shard->core, envelope, arguments...);
   }
   template <auto call, auto among, class... Arguments>
   [[gnu::noinline]] tagline_status enter_in_turns(Envelope envelope,
@@ -215,11 +215,11 @@ class ShardedMatcher final : public tagline_matcher {
   }
   template <auto call, auto among, class... Arguments>
   [[gnu::noinline]] tagline_status enter_later(Envelope envelope, Arguments... arguments) noexcept {
-    const typename Parts::Open open = parts_.find_open(envelope);
-    if (open.shard == nullptr) return (this->*among)(envelope, arguments...);
-    Shard& shard = *open.shard;
+    const typename Parts::Place place = parts_.find_open(envelope);
+    if (place.shard == nullptr) return (this->*among)(envelope, arguments...);
+    Shard& shard = *place.shard;
     shard.lock.lock_later();
-    if (!parts_.enter_by_lock(open)) return (this->*among)(envelope, arguments...);
+    if (!parts_.enter_by_lock(place)) return (this->*among)(envelope, arguments...);
     if (parts_.hands_over(shard, envelope) &&
         !parts_.stay_or_grow(shard, envelope, /*lock_was_free=*/false)) {
       return (this->*among)(envelope, arguments...);
@@ -233,15 +233,14 @@ class ShardedMatcher final : public tagline_matcher {
 
   // ---- Among other threads ---------------------------------------------------------
 
-  [[gnu::noinline]] tagline_status post_among(Envelope envelope, void* receive,
-                                                            void** message,
-                                                            tagline_handle* handle) noexcept {
+  [[gnu::noinline]] tagline_status post_among(Envelope envelope, void* receive, void** message,
+                                              tagline_handle* handle) noexcept {
     return parts_.visit(
         envelope, [&](Shard& shard) { return post(shard, envelope, receive, message, handle); },
         [=, this] { return post_closed(envelope, receive, message, handle); });
   }
   [[gnu::noinline]] tagline_status arrive_among(Envelope envelope, void* message,
-                                                              void** receive) noexcept {
+                                                void** receive) noexcept {
     return parts_.visit(
         envelope,
         [&](Shard& shard) {
@@ -250,7 +249,7 @@ class ShardedMatcher final : public tagline_matcher {
         [=, this] { return arrive_closed(envelope, message, receive); });
   }
   [[gnu::noinline]] tagline_status claim_among(Envelope envelope, void** message,
-                                                             Envelope* found) noexcept {
+                                               Envelope* found) noexcept {
     return parts_.visit(
         envelope,
         [&](Shard& shard) {
@@ -258,8 +257,8 @@ class ShardedMatcher final : public tagline_matcher {
         },
         [=, this] { return take_message(envelope, tell(envelope, message, found)); });
   }
-  [[gnu::noinline]] tagline_status append_receive_among(
-      Envelope envelope, void* receive, tagline_handle* handle) noexcept {
+  [[gnu::noinline]] tagline_status append_receive_among(Envelope envelope, void* receive,
+                                                        tagline_handle* handle) noexcept {
     return parts_.visit(
         envelope, [&](Shard& shard) { return append_receive(shard, envelope, receive, handle); },
         [=, this] {
@@ -268,8 +267,7 @@ class ShardedMatcher final : public tagline_matcher {
                      : append_wild(envelope, receive, handle);
         });
   }
-  [[gnu::noinline]] tagline_status match_among(Envelope envelope,
-                                                             void** receive) noexcept {
+  [[gnu::noinline]] tagline_status match_among(Envelope envelope, void** receive) noexcept {
     return parts_.visit(
         envelope,
         [&](Shard& shard) {
@@ -277,8 +275,7 @@ class ShardedMatcher final : public tagline_matcher {
         },
         [=, this] { return take_receive(parts_.shard_of(envelope), envelope, receive); });
   }
-  [[gnu::noinline]] tagline_status append_message_among(Envelope envelope,
-                                                                      void* message) noexcept {
+  [[gnu::noinline]] tagline_status append_message_among(Envelope envelope, void* message) noexcept {
     return parts_.visit(
         envelope, [&](Shard& shard) { return append_message(shard, envelope, message); },
         [=, this] { return append_message(parts_.shard_of(envelope), envelope, message); });

@@ -102,9 +102,9 @@ class Shards : GateWord {
   }
 
   // The shard of the envelope, one of many, for the thread that its lock favours; likewise.
-  // nullptr: find_open(). No need to look at the gate again: whoever else has closed since has ended
-  // this thread's favour before it touched the shard. A thread that closes keeps its own favours,
-  // and sees here what it has stored.
+  // nullptr: find_open(). No need to look at the gate again: whoever else has closed since has
+  // ended this thread's favour before it touched the shard. A thread that closes keeps its own
+  // favours, and sees here what it has stored.
   [[gnu::always_inline]] Shard* enter_favoured(Envelope envelope) noexcept {
     // acquire, both: see find_open().
     const std::uint64_t gate = gate_.load(std::memory_order_acquire);
@@ -116,11 +116,11 @@ class Shards : GateWord {
   }
 
   // The shard of the envelope and what the gate said, or nullptr: visit(). It is to be entered.
-  struct Open {
+  struct Place {
     Shard* shard;
     std::uint64_t gate;
   };
-  [[gnu::always_inline]] Open find_open(Envelope envelope) const noexcept {
+  [[gnu::always_inline]] Place find_open(Envelope envelope) const noexcept {
     // acquire: pairs with the release in reopen(), the shards are as the last closed call
     // left them, and there are as many as the gate says.
     const std::uint64_t gate = gate_.load(std::memory_order_acquire);
@@ -136,10 +136,10 @@ class Shards : GateWord {
   // With its lock taken: if all is as it was, and the lock nobody's favour, the core gives the lock
   // back as it ends the turn. Most calls on shards that several threads use come this way, and save
   // no register. False: the lock has been given back, and visit() tells.
-  [[gnu::always_inline]] bool enter_by_lock(Open open) noexcept {
-    Shard& shard = *open.shard;
+  [[gnu::always_inline]] bool enter_by_lock(Place place) noexcept {
+    Shard& shard = *place.shard;
     // seq_cst: see lock().
-    const bool is_open = gate_.load(std::memory_order_seq_cst) == open.gate;
+    const bool is_open = gate_.load(std::memory_order_seq_cst) == place.gate;
     if (!is_open || !shard.lock.is_nobodys() || shard.core == nullptr) [[unlikely]] {
       shard.lock.unlock();
       return false;
@@ -155,7 +155,8 @@ class Shards : GateWord {
   bool stay_or_grow(Shard& shard, Envelope envelope, bool lock_was_free) noexcept {
     if (!policy_.note_handover(shard, envelope, lock_was_free)) [[likely]]
       return true;
-    const std::uint64_t gate = gate_.load(std::memory_order_relaxed);
+    // As it was: if somebody is about to close, there is no hurry.
+    const std::uint64_t gate = gate_.load(std::memory_order_relaxed) & ~kShut;
     shard.lock.unlock();
     grow(gate);
     return false;

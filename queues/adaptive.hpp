@@ -480,7 +480,7 @@ class WindowedIndex {
   bool indexing_ = index_at_once;
   bool had_index_ = false;          // which was of use: the next one starts sooner
   std::size_t indexed_before_ = 0;  // entries, when the window last gave some of its own away
-  std::size_t passed_ = 0;  // see is_too_much()
+  std::size_t passed_ = 0;          // see is_too_much()
   std::size_t most_passed_ = 0;
   std::uint64_t newest_counted_ = 0;
   QueueResources* resources_;

@@ -5,8 +5,8 @@
 // `inside` leave its processor later, in their order.
 // BROKEN has no barrier. BROKEN_END takes a favour that is ending for one that has gone.
 // BROKEN_WORD has one word for both favours. BROKEN_GATE remembers a favour before the look
-// at the gate. BROKEN_AGAIN gives the last favour to another thread. BROKEN_KEEP gives back the lock
-// where the gate is closed, as the turn before did.
+// at the gate. BROKEN_AGAIN gives the last favour to another thread. BROKEN_KEEP ends a turn with the
+// gate closed as the one before it ended. BROKEN_REMEMBER remembers a favour in the turn that gives it.
 #define ENDING 1              // of a favour, as the next two
 #define OVER 2
 #define WATCHED 3
@@ -22,7 +22,8 @@ byte bias = FREE;
 bit given;                    // number of the last favour
 bit held, shut, gate_lock;
 bit inside[2];                // for each number
-bit by_lock;                  // what the turn now, or the last one, ends by; else by inside[given]
+#define LOCK 2
+byte by = 0;                  // what the turn now, or the last one, ends by: a word, or the lock
 byte users;                   // of what the lock protects
 chan stores_0 = [2] of { bit, bit };  // to inside, on their way, from each thread
 chan stores_1 = [2] of { bit, bit };
@@ -61,13 +62,16 @@ inline use() {
 inline use_and_end() {
   use();
   if
-  :: by_lock -> held = 0
-  :: else -> stores ! given, 0; empty(stores)
+  :: by == LOCK -> held = 0
+  :: else -> stores ! by, 0; empty(stores)
   fi
 }
 inline keep_lock() {
+  by = given
+}
+inline keep_closed() {
 #ifndef BROKEN_KEEP
-  by_lock = 0
+  keep_lock()
 #else
   skip
 #endif
@@ -111,7 +115,8 @@ inline watch_me() {
   fi
 }
 
-inline favour_me_and_remember() {
+// For what it may be favoured, it is remembered the next time.
+inline favour_me() {
   watch_me();
   if
   :: STATE(bias) == WATCHED ->
@@ -119,7 +124,10 @@ inline favour_me_and_remember() {
      given = NUMBER(bias);
      bias = WITH(bias, 0)
   :: skip
-  fi;
+  fi
+}
+
+inline remember() {
   if
   :: bias == FAVOUR(me, 0) -> mine = 0
   :: bias == FAVOUR(me, 1) -> mine = 1
@@ -134,13 +142,8 @@ inline call() {
   :: mine != NONE ->
      stores ! mine, 1;
      if
-     :: bias == FAVOUR(me, mine) -> alone = 1; use()
-     :: else -> skip
-     fi;
-     stores ! mine, 0;
-     if
-     :: alone -> skip
-     :: else -> mine = NONE
+     :: bias == FAVOUR(me, mine) -> alone = 1; use(); stores ! by, 0
+     :: else -> stores ! mine, 0; mine = NONE
      fi
   :: else -> skip
   fi;
@@ -149,7 +152,7 @@ inline call() {
   :: !alone && shut ->
      atomic { !gate_lock -> gate_lock = 1 };
      if
-     :: shut -> keep_lock(); use_and_end(); gate_lock = 0; break
+     :: shut -> keep_closed(); use_and_end(); gate_lock = 0; break
      :: else -> gate_lock = 0
      fi
   :: !alone && !shut ->
@@ -159,7 +162,7 @@ inline call() {
      :: over(seen) ->
         if
         :: shut -> held = 0
-        :: else -> by_lock = 1; watch_me(); use_and_end(); break
+        :: else -> by = LOCK; watch_me(); use_and_end(); break
         fi
      :: true ->
         if
@@ -167,14 +170,16 @@ inline call() {
         :: else -> revoke_of_another()
         fi;
 #ifdef BROKEN_GATE
-        favour_me_and_remember();
+        remember();
 #endif
         if
         :: shut -> held = 0
         :: else ->
-           by_lock = 0;
-#ifndef BROKEN_GATE
-           favour_me_and_remember();
+           keep_lock();
+           remember();
+           favour_me();
+#ifdef BROKEN_REMEMBER
+           remember();
 #endif
            use_and_end();
            held = 0;
@@ -192,7 +197,7 @@ inline close_and_reopen() {
   !held;
   seen = bias;
   revoke_of_another();
-  keep_lock();
+  keep_closed();
   use_and_end();
   seen = 0;
   gate_lock = 0;

@@ -53,6 +53,7 @@ check wrong biased_lock BROKEN_WORD
 check wrong biased_lock BROKEN_GATE
 check wrong biased_lock BROKEN_AGAIN
 check wrong biased_lock BROKEN_KEEP
+check wrong biased_lock BROKEN_REMEMBER
 
 check right tail_queue
 check wrong tail_queue BROKEN

@@ -76,10 +76,10 @@ TEST(Shards, OneShardThatOthersComeToIsNobodysAgain) {
 
 // As a call of the matcher that finds the lock free and has nothing to do.
 bool goes_through_by_the_lock(Parts& parts) {
-  const Parts::Open open = parts.find_open(kEnvelope);
-  if (open.shard == nullptr || !open.shard->lock.try_lock()) return false;
-  if (!parts.enter_by_lock(open)) return false;
-  open.shard->core->turns().end();
+  const Parts::Place place = parts.find_open(kEnvelope);
+  if (place.shard == nullptr || !place.shard->lock.try_lock()) return false;
+  if (!parts.enter_by_lock(place)) return false;
+  place.shard->core->turns().end();
   return true;
 }
 
