@@ -51,7 +51,7 @@ struct alignas(kCacheLine) SideCounts {
     unmatched += numbers;
   }
 
-  void advance(std::uint64_t sequence) noexcept {
+  [[gnu::always_inline]] void advance(std::uint64_t sequence) noexcept {
     const std::uint64_t numbers = sequence - next_sequence;
     if (static_cast<std::int64_t>(numbers) <= 0) return;
     const bool passes_pause = pause_at - next_sequence <= numbers;
