@@ -128,7 +128,8 @@ bool is_plain(const EngineRow& row) {
 bool is_exact(const EngineRow& row) { return is_plain(row) && row.wildcard_percent == 0; }
 // Of equal keys the oldest matches, so nothing lies ahead of the match.
 bool is_behind_queue(const EngineRow& row) {
-  return is_exact(row) && row.order == "last" && row.keys != "all_equal";
+  return is_exact(row) && (row.order == "last" || row.order == "last_once_deep") &&
+         row.keys != "all_equal";
 }
 std::optional<double> to_l0(const EngineRow& row) { return row.relative_to_l0; }
 

@@ -59,7 +59,8 @@ const char* name_of(Operation operation) {
   return kNames[static_cast<int>(operation)];
 }
 const char* name_of(Order order) {
-  constexpr const char* kNames[] = {"last", "first", "random", "reverse", "random_once_deep"};
+  constexpr const char* kNames[] = {
+      "last", "first", "random", "reverse", "random_once_deep", "last_once_deep"};
   return kNames[static_cast<int>(order)];
 }
 const char* name_of(tagline_side side) { return side == TAGLINE_POSTED ? "posted" : "unexpected"; }
@@ -211,6 +212,8 @@ std::vector<EngineTask> tasks_of(const std::string& subset) {
 
   tasks.add(quick ? Depths{8, 16, 32, 128} : Depths{1, 2, 4, 8, 16, 32, 64, 128},
             [](EnginePoint& point) { point.order = Order::random_once_deep; });
+  // A few more than a table holds: it has begun to move to a larger one.
+  tasks.add({1280, 5120}, [](EnginePoint& point) { point.order = Order::last_once_deep; });
 
   const Depths few = full ? powers_of_two(65536) : Depths{64, 1024, 16384};
   for (const Keys keys : {Keys::one_tag, Keys::grid, Keys::all_equal}) {

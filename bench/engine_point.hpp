@@ -20,11 +20,12 @@ enum class Operation {
 };
 
 enum class Order {
-  last,             // `depth` entries stay; one more is appended and matched, behind all of them
-  first,            // `depth` entries are appended, then all are matched, the oldest first
-  random,           // the same, in random order
-  reverse,          // the same, the newest first
-  random_once_deep  // as random, in a queue that kOnceDeep entries were drained from before
+  last,              // `depth` entries stay; one more is appended and matched, behind all of them
+  first,             // `depth` entries are appended, then all are matched, the oldest first
+  random,            // the same, in random order
+  reverse,           // the same, the newest first
+  random_once_deep,  // as random, in a queue that kOnceDeep entries were drained from before
+  last_once_deep     // as last, likewise: an index that is there grows with what comes
 };
 
 constexpr std::size_t kOnceDeep = 1024;
@@ -54,6 +55,10 @@ struct EnginePoint {
 
   bool operator==(const EnginePoint&) const = default;
 };
+
+inline bool was_deep(Order order) {
+  return order == Order::random_once_deep || order == Order::last_once_deep;
+}
 
 const char* name_of(Operation operation);
 const char* name_of(Order order);

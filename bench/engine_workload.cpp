@@ -44,7 +44,7 @@ void sweep() {
 }
 
 bool Script::drains() const {
-  return point_.order != Order::last && !point_.cold &&
+  return point_.order != Order::last && point_.order != Order::last_once_deep && !point_.cold &&
          point_.operation == Operation::post_and_match;
 }
 
@@ -110,15 +110,14 @@ Script::Script(const EnginePoint& point, const EngineStructure& structure)
   const std::size_t depth = point_.depth;
   const std::size_t ahead = depth * stride();
   std::minstd_rand random(12345);
+  if (was_deep(point_.order)) {
+    before_.resize(kOnceDeep);
+    std::iota(before_.begin(), before_.end(), 0);
+    std::shuffle(before_.begin(), before_.end(), random);
+  }
   if (drains()) {
     const bool at_random = point_.order == Order::random || point_.order == Order::random_once_deep;
-    requests_ = depth;
-    if (point_.order == Order::random_once_deep) {
-      requests_ = std::max(depth, kOnceDeep);
-      before_.resize(kOnceDeep);
-      std::iota(before_.begin(), before_.end(), 0);
-      std::shuffle(before_.begin(), before_.end(), random);
-    }
+    requests_ = std::max(depth, before_.size());
     std::vector<std::size_t> order(depth);
     std::iota(order.begin(), order.end(), 0);
     if (point_.order == Order::reverse) std::reverse(order.begin(), order.end());
@@ -144,7 +143,7 @@ Script::Script(const EnginePoint& point, const EngineStructure& structure)
     }
     return;
   }
-  requests_ = ahead + kPairs;
+  requests_ = std::max(ahead, before_.size()) + kPairs;
   if (point_.operation == Operation::probe) {
     appends_.push_back(queued(ahead));
     matches_.push_back(searching(ahead));

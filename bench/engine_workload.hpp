@@ -81,7 +81,7 @@ class Workload {
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
 
-  // Queues the entries that stay, or drains what comes before; call it once.
+  // Drains what comes before and queues the entries that stay; call it once.
   template <class Watch>
   void fill(Watch& watch);
   void fill() {
@@ -192,7 +192,8 @@ inline void Workload::drain_before() {
 
 template <class Watch>
 void Workload::fill(Watch& watch) {
-  if (script_->drains()) return drain_before();
+  drain_before();
+  if (script_->drains()) return;
   const std::size_t entries = script_->point_.depth * script_->stride();
   for (std::size_t i = 0; i < entries; ++i) {
     const Step step = script_->queued(i);

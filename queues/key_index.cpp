@@ -236,6 +236,7 @@ KeyIndex::Found KeyIndex::front_of(std::uint64_t envelope) const noexcept {
 
 KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) const noexcept {
   wild_search_ = true;
+  if (views_ != nullptr) views_->table.go_on_moving();
   const int key_class = class_of(key);
   const unsigned own = 1u << key_class;
   if ((fed_ & own) != 0) {
@@ -277,6 +278,10 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
     walks_log_ = true;
   }
   return hit;
+}
+
+[[gnu::cold]] void KeyIndex::go_on_moving() noexcept {
+  for (KeyTable& table : tables_) table.go_on_moving();
 }
 
 // A message, where receives with wildcards wait.

@@ -106,10 +106,7 @@ class KeyIndex {
   }
 
   // The same where receives with wildcards wait, by a look into each table that has any.
-  bool tells_among() const noexcept {
-    return !tables_[0].is_moving() && !tables_[1].is_moving() && !tables_[2].is_moving() &&
-           !tables_[3].is_moving();
-  }
+  bool tells_among() const noexcept { return !is_moving(); }
   Hit look_among(std::uint64_t bits) noexcept {
     KeyTable::Slot* best = tables_[0].empty() ? nullptr : tables_[0].look_now(bits);
     int its_class = 0;
@@ -159,6 +156,8 @@ class KeyIndex {
   // Finds and takes out the oldest entry that meets the key, if no more than a look into each
   // table tells which it is: nearly always. Otherwise the answer is unknown, and find() tells.
   Glance take(const MatchKey& key, void** cookie) noexcept {
+    if (is_moving()) [[unlikely]]
+      go_on_moving();
     if (key.mask != (kSourceMask | kTagMask)) return Glance::unknown;
     if (wild_classes_ != 0) return take_among(key.bits, cookie);
     if (empty()) return Glance::none;
@@ -178,6 +177,8 @@ class KeyIndex {
 
   // The oldest entry that meets the key. depth grows by the entries looked at.
   Hit find(const MatchKey& key, std::uint64_t& depth) noexcept {
+    if (is_moving()) [[unlikely]]
+      go_on_moving();
     Hit hit;
     if (key.mask == (kSourceMask | kTagMask)) [[likely]] {
       hit = find_in(0, key.bits, depth);
@@ -382,6 +383,12 @@ class KeyIndex {
     ++depth;
     return {slot, key_class, slot->oldest.sequence};
   }
+
+  bool is_moving() const noexcept {
+    return tables_[0].is_moving() || tables_[1].is_moving() || tables_[2].is_moving() ||
+           tables_[3].is_moving();
+  }
+  void go_on_moving() noexcept;
 
   void find_wild_entry(const MatchKey& key, Hit& best, std::uint64_t& depth) const noexcept;
   Hit find_by_view(const MatchKey& key, std::uint64_t& depth) const noexcept;

@@ -34,7 +34,7 @@ namespace tagline {
 //
 // Guarantees: find is O(1) expected and does not write; push and pop are O(1)
 // expected, growth included (no call moves more than kMovesPerCall slots).
-// Slot pointers are valid until the next push or pop.
+// Slot pointers are valid until the next push, pop or go_on_moving().
 class alignas(kCacheLine) KeyTable {
  public:
   struct Slot {
@@ -79,6 +79,10 @@ class alignas(kCacheLine) KeyTable {
     }
     return nullptr;
   }
+
+  // For searches: a table that nothing more comes to or leaves would be between two sizes for good,
+  // and every look go the long way. Before the look, as a slot may move.
+  void go_on_moving() noexcept { move_some(kMovesPerCall); }
 
   // The key will be looked for soon.
   void prefetch(std::uint64_t key) const noexcept {

@@ -141,6 +141,44 @@ TEST(KeyIndex, TagWildcardsPassNegativeTags) {
   unexpected.take(4, kAnyTag);
 }
 
+// Or a queue that is as long as when its table began to grow would be searched between two tables
+// as long as it stays so.
+TEST(KeyIndex, SearchesAloneEndWhatATableHasBegunToMove) {
+  for (const std::int32_t source : {1, kAnySource}) {
+    for (const bool at_once : {false, true}) {
+      Twin twin(QueueSide::posted);
+      for (int tag = 0; tag < 1000; ++tag) ASSERT_TRUE(twin.push(1, tag));
+      int tag = 1000;
+      do {
+        ASSERT_TRUE(twin.push(source, tag++));
+      } while (twin.index.tells_among());
+      const MatchKey nobodys = key_of(1, tag);
+      void* cookie = nullptr;
+      for (int i = 0; i < 600; ++i) {
+        std::uint64_t depth = 0;
+        if (at_once) {
+          twin.index.take(nobodys, &cookie);
+        } else {
+          twin.index.find(nobodys, depth);
+        }
+      }
+      EXPECT_TRUE(twin.index.tells_among()) << source << ", " << at_once;
+      for (int i = 0; i < tag; ++i) twin.take(1, i);
+    }
+  }
+}
+
+TEST(KeyIndex, SearchesAloneEndWhatAViewHasBegunToMove) {
+  for (int messages = 2; messages < 400; messages += 7) {
+    Twin twin(QueueSide::unexpected);
+    ASSERT_TRUE(twin.push(1, 0));
+    for (int i = 0; i < 50; ++i) twin.look(kAnySource, 1000);
+    for (int tag = 1; tag < messages; ++tag) ASSERT_TRUE(twin.push(1, tag));
+    for (int i = 0; i < 200; ++i) twin.look(kAnySource, 1000);
+    EXPECT_TRUE(twin.index.look_listed(key_bits(kAnySource, 0))) << messages;
+  }
+}
+
 // Searches in vain pay for a view; soon they look at nothing.
 TEST(KeyIndex, SearchesOfAnyClassBecomeShort) {
   Twin twin(QueueSide::unexpected);
