@@ -98,9 +98,7 @@ int main(int argc, char** argv) {
       });
   compare(
       table, "Sendrecv", 1,
-      [&] {
-        MPI_Sendrecv(out, 8, MPI_CHAR, 0, 7, in, 8, MPI_CHAR, 0, 7, self, MPI_STATUS_IGNORE);
-      },
+      [&] { MPI_Sendrecv(out, 8, MPI_CHAR, 0, 7, in, 8, MPI_CHAR, 0, 7, self, MPI_STATUS_IGNORE); },
       [&] {
         PMPI_Sendrecv(out, 8, MPI_CHAR, 0, 7, in, 8, MPI_CHAR, 0, 7, self, MPI_STATUS_IGNORE);
       });
