@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
 #include "match/tagline.h"
 #include "queues/match_key.hpp"
 
@@ -27,6 +31,15 @@ inline constexpr bool is_exact(const MatchEnvelope& envelope) noexcept {
 // The part of an envelope that a queue compares; the context chose the queue.
 inline constexpr MatchKey exact_key(const MatchEnvelope& envelope) noexcept {
   return {key_bits(envelope.source, envelope.tag), kSourceMask | kTagMask};
+}
+
+// The bits of exact_key(), which is how an envelope lies in memory. For whoever passes the envelope
+// on: the compiler takes apart what is looked at by members, and puts it together again.
+inline std::uint64_t packed_bits(const MatchEnvelope& envelope) noexcept {
+  static_assert(std::endian::native == std::endian::little);
+  std::uint64_t bits;
+  std::memcpy(&bits, &envelope.source, sizeof bits);
+  return bits;
 }
 
 inline constexpr MatchKey receive_key(const MatchEnvelope& envelope) noexcept {

@@ -98,16 +98,22 @@ struct GateWord {
 
   // Exact keys have one, and wildcards if there is but one, or if what they leave open does
   // not choose it.
-  static bool has_one_shard(MatchEnvelope envelope, std::uint64_t gate) noexcept {
-    return is_exact(envelope) || (gate & kMask) == 0 ||
-           ((envelope.source != kAnySource || (gate & kByTag) != 0) &&
-            (envelope.tag != kAnyTag || (gate & kBySource) != 0));
+  [[gnu::always_inline]] static bool has_one_shard(MatchEnvelope envelope,
+                                                   std::uint64_t gate) noexcept {
+    const std::uint64_t bits = packed_bits(envelope);
+    const bool any_source = static_cast<std::uint32_t>(bits) == kOpenSource;
+    const bool any_tag = bits >> 32 == kOpenTag >> 32;
+    if (!any_source && !any_tag) [[likely]]
+      return true;
+    return (gate & kMask) == 0 ||
+           ((!any_source || (gate & kByTag) != 0) && (!any_tag || (gate & kBySource) != 0));
   }
 
   // Multiplied so that every bit counts, in the upper bits: ranks and tags count up, often
   // together.
-  static std::uint64_t hash(MatchEnvelope envelope, std::uint64_t gate) noexcept {
-    std::uint64_t bits = key_bits(envelope.source, envelope.tag);
+  [[gnu::always_inline]] static std::uint64_t hash(MatchEnvelope envelope,
+                                                   std::uint64_t gate) noexcept {
+    std::uint64_t bits = packed_bits(envelope);
     if ((gate & (kByTag | kBySource)) != 0) [[unlikely]] {
       bits &= (gate & kByTag) != 0 ? kTagMask : kSourceMask;
     }

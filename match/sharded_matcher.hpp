@@ -187,10 +187,15 @@ class ShardedMatcher final : public tagline_matcher {
   template <auto call, auto among, class... Arguments>
   [[gnu::noinline]] tagline_status enter_favoured(Envelope envelope,
                                                   Arguments... arguments) noexcept {
-    Shard* const shard = parts_.enter_favoured(envelope);
-    if (shard == nullptr) return enter_by_lock<call, among>(envelope, arguments...);
-    if constexpr (is_receive<call>) parts_.number_among(*shard);
-    return call(*shard->core, envelope, arguments...);
+    return parts_.enter_favoured(
+        envelope,
+        [&](Shard& shard) {
+          if constexpr (is_receive<call>) {
+            if (!parts_.has_number_among(shard)) return number_and<call>(envelope, arguments...);
+          }
+          return call(*shard.core, envelope, arguments...);
+        },
+        [&] { return enter_by_lock<call, among>(envelope, arguments...); });
   }
   template <auto call, auto among, class... Arguments>
   [[gnu::noinline]] tagline_status enter_by_lock(Envelope envelope,
@@ -201,8 +206,19 @@ class ShardedMatcher final : public tagline_matcher {
     if (!parts_.enter_by_lock(place)) return (this->*among)(envelope, arguments...);
     if (parts_.hands_over(*place.shard, envelope))
       return enter_in_turns<call, among>(envelope, arguments...);
-    if constexpr (is_receive<call>) parts_.number_receive(*place.shard);
+    if constexpr (is_receive<call>) {
+      if (!parts_.has_number(*place.shard)) return number_and<call>(envelope, arguments...);
+    }
     return call(*place.shard->core, envelope, arguments...);
+  }
+  // In the turn that has been entered. Apart: a call that comes back would have the others save
+  // registers.
+  template <auto call, class... Arguments>
+  [[gnu::noinline, gnu::cold]] tagline_status number_and(Envelope envelope,
+                                                         Arguments... arguments) noexcept {
+    Shard& shard = parts_.shard_in(envelope);
+    parts_.number_receive(shard);
+    return call(*shard.core, envelope, arguments...);
   }
   template <auto call, auto among, class... Arguments>
   [[gnu::noinline]] tagline_status enter_in_turns(Envelope envelope,

@@ -101,18 +101,21 @@ class Shards : GateWord {
     return first_.enter_first() ? &first_ : nullptr;
   }
 
-  // The shard of the envelope, one of many, for the thread that its lock favours; likewise.
-  // nullptr: find_open(). No need to look at the gate again: whoever else has closed since has
-  // ended this thread's favour before it touched the shard. A thread that closes keeps its own
-  // favours, and sees here what it has stored.
-  [[gnu::always_inline]] Shard* enter_favoured(Envelope envelope) noexcept {
+  // open(shard) with the shard of the envelope, one of many, for the thread that its lock favours;
+  // likewise. Otherwise closed(): find_open(). No need to look at the gate again: whoever else has
+  // closed since has ended this thread's favour before it touched the shard. A thread that closes
+  // keeps its own favours, and sees here what it has stored.
+  template <class Open, class Closed>
+  [[gnu::always_inline]] tagline_status enter_favoured(Envelope envelope, Open open,
+                                                       Closed closed) noexcept {
     // acquire, both: see find_open().
     const std::uint64_t gate = gate_.load(std::memory_order_acquire);
     if ((gate & kShut) != 0 || (gate & kMask) == 0 || !has_one_shard(envelope, gate)) {
-      return nullptr;
+      return closed();
     }
     Shard& shard = shards_.load(std::memory_order_acquire)[hash(envelope, gate) & gate & kMask];
-    return shard.enter() ? &shard : nullptr;
+    if (!shard.enter()) return closed();
+    return open(shard);
   }
 
   // The shard of the envelope and what the gate said, or nullptr: visit(). It is to be entered.
@@ -337,16 +340,17 @@ class Shards : GateWord {
   // numbered from blocks, so that shards do not fight for a counter; a wildcard receive
   // makes the rest of every block void. One shard counts by itself.
   void number_receive(Shard& shard) noexcept {
-    if (mask() != 0) number_among(shard);
+    if (!has_number(shard)) [[unlikely]]
+      draw_numbers(shard);
   }
-  // The same if there are several.
-  void number_among(Shard& shard) noexcept {
+  // Whether that has nothing to do; the second: if there are several shards.
+  bool has_number(const Shard& shard) const noexcept {
+    return mask() == 0 || has_number_among(shard);
+  }
+  bool has_number_among(const Shard& shard) const noexcept {
     const std::uint64_t next = shard.core->next_sequence(TAGLINE_POSTED);
     // relaxed: set with the gate closed, and the gate's acquire came since.
-    if (!older(next, shard.numbers_end) || older(next, floor_.load(std::memory_order_relaxed)))
-        [[unlikely]] {
-      draw_numbers(shard);
-    }
+    return older(next, shard.numbers_end) && !older(next, floor_.load(std::memory_order_relaxed));
   }
 
  private:

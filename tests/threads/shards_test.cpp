@@ -118,7 +118,13 @@ TEST(Shards, AnotherThreadThatHasOneOfManyToItselfIsFavoured) {
     Parts::Shard* shard = nullptr;
     for (int posts = 0; posts < 3 * 1024 && shard == nullptr; ++posts) {
       post_by_the_lock(parts);
-      shard = parts.enter_favoured(kEnvelope);
+      parts.enter_favoured(
+          kEnvelope,
+          [&](Parts::Shard& entered) {
+            shard = &entered;
+            return TAGLINE_OK;
+          },
+          [] { return TAGLINE_NOT_FOUND; });
     }
     ASSERT_NE(shard, nullptr);
     EXPECT_TRUE(shard->lock.inside().load());
