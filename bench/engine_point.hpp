@@ -56,6 +56,8 @@ struct EnginePoint {
   bool operator==(const EnginePoint&) const = default;
 };
 
+// Entries stay ahead of the match.
+inline bool is_last(Order order) { return order == Order::last || order == Order::last_once_deep; }
 inline bool was_deep(Order order) {
   return order == Order::random_once_deep || order == Order::last_once_deep;
 }

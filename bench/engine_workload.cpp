@@ -44,8 +44,7 @@ void sweep() {
 }
 
 bool Script::drains() const {
-  return point_.order != Order::last && point_.order != Order::last_once_deep && !point_.cold &&
-         point_.operation == Operation::post_and_match;
+  return !is_last(point_.order) && !point_.cold && point_.operation == Operation::post_and_match;
 }
 
 // Of equal keys the oldest is the match, so each append makes another entry the next one.

@@ -33,7 +33,7 @@ namespace tagline {
 // full as it may be: a queue that fills and drains again and again keeps its size.
 //
 // Guarantees: find is O(1) expected and does not write; push and pop are O(1)
-// expected, growth included (no call moves more than kMovesPerCall slots).
+// expected, growth included (no call moves more than kMovesPerSearch slots).
 // Slot pointers are valid until the next push, pop or go_on_moving().
 class alignas(kCacheLine) KeyTable {
  public:
@@ -82,7 +82,7 @@ class alignas(kCacheLine) KeyTable {
 
   // For searches: a table that nothing more comes to or leaves would be between two sizes for good,
   // and every look go the long way. Before the look, as a slot may move.
-  void go_on_moving() noexcept { move_some(kMovesPerCall); }
+  void go_on_moving() noexcept { move_some(kMovesPerSearch); }
 
   // The key will be looked for soon.
   void prefetch(std::uint64_t key) const noexcept {
@@ -223,6 +223,7 @@ class alignas(kCacheLine) KeyTable {
   static constexpr std::size_t kSuppliedSlots = 1024;   // at a time: 32 KiB
   static constexpr std::size_t kMostExpected = 2048;    // keys
   static constexpr unsigned kMovesPerCall = 8;
+  static constexpr unsigned kMovesPerSearch = 64;  // some hundred nanoseconds, and soon done
 
   // A slot of the old table whose key was used up or moved: it keeps its place,
   // because searches run along it.
