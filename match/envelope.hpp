@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -38,7 +39,9 @@ inline constexpr MatchKey exact_key(const MatchEnvelope& envelope) noexcept {
 inline std::uint64_t packed_bits(const MatchEnvelope& envelope) noexcept {
   static_assert(std::endian::native == std::endian::little);
   std::uint64_t bits;
-  std::memcpy(&bits, &envelope.source, sizeof bits);
+  std::memcpy(&bits,
+              reinterpret_cast<const unsigned char*>(&envelope) + offsetof(MatchEnvelope, source),
+              sizeof bits);
   return bits;
 }
 

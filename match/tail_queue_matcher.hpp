@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <iterator>
 
 #include "match/concurrent_parts.hpp"
 #include "match/inbox.hpp"
@@ -355,9 +356,11 @@ class TailQueueMatcher final : public tagline_matcher {
   // What the other thread has changed since comes across while the lock does, not line after line
   // behind it.
   void fetch_tail() const noexcept {
-    const char* const first = reinterpret_cast<const char*>(&next_sequence_);
-    constexpr std::size_t kBytes = sizeof next_sequence_ + sizeof inbox_ + sizeof inbox_counts_;
-    for (std::size_t i = 0; i < kBytes; i += kCacheLine) __builtin_prefetch(first + i, 1);
+    const auto* const end = reinterpret_cast<const char*>(std::end(inbox_counts_));
+    for (const auto* line = reinterpret_cast<const char*>(next_sequence_); line < end;
+         line += kCacheLine) {
+      __builtin_prefetch(line, 1);
+    }
   }
 
   // Wants the tail lock.

@@ -82,7 +82,10 @@ class alignas(kCacheLine) KeyTable {
 
   // For searches: a table that nothing more comes to or leaves would be between two sizes for good,
   // and every look go the long way. Before the look, as a slot may move.
-  void go_on_moving() noexcept { move_some(kMovesPerSearch); }
+  void go_on_moving() noexcept {
+    if (is_moving()) [[unlikely]]
+      move_some(kMovesPerSearch);
+  }
 
   // The key will be looked for soon.
   void prefetch(std::uint64_t key) const noexcept {
