@@ -122,6 +122,7 @@ MPICH_MAKE += [f"{tool}=:" for tool in ("ACLOCAL", "AUTOCONF", "AUTOHEADER", "AU
 MPICH_FLAGS = "-O1 -w"
 QUICK_RANKS = 4
 QUICK_COUNT = 1 << 20  # of elements; more are gigabytes in all
+QUICK_ITERATIONS = 10000  # more take ob1 longer than the time limit
 # Hang under ob1 of 4.1.4, always or by chance, and each is waited for, and run again.
 QUICK_LEFT_OUT = ("idup_deadlock", "idup_nb", "idup_comm_gen")
 
@@ -160,10 +161,12 @@ def mpich_case(directory, folder, words, options):
         return None
     arguments = [value for key, value in values if key == "arg"]
     counts = [int(value.removeprefix("-count=")) for value in arguments if "-count=" in value]
+    iterations = [int(value.removeprefix("-iter=")) for value in arguments if "-iter=" in value]
     # xfail: cancelled sends, mostly, that hang until their time limit
     if options.quick and ("xfail" in known or words[0] in QUICK_LEFT_OUT
                           or int(words[1]) > QUICK_RANKS
-                          or max(counts, default=0) > QUICK_COUNT):
+                          or max(counts, default=0) > QUICK_COUNT
+                          or max(iterations, default=0) > QUICK_ITERATIONS):
         return None
     environment = [value for key, value in values
                    if key == "env" and not value.startswith("MPIR_")]
