@@ -5,22 +5,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <new>
-#include <unordered_map>
-#include <utility>
-#include <vector>
 
-#include "match/concurrent_parts.hpp"
 #include "match/locks.hpp"
-#include "match/matcher.hpp"
-#include "match/shard.hpp"
 #include "match/shard_policy.hpp"
-#include "match/turns.hpp"
+#include "match/shard_store.hpp"
 
 namespace tagline {
 
-// The shards of a sharded matcher, and the gate in front of them.
+// The shards of a sharded matcher (match/shard_store.hpp), and the gate in front of them.
 //
 //   gate    open, or closed; and the number of shards, a power of two
 //   shard   a lock and a matcher for the keys (context, source, tag) that hash to it
@@ -56,43 +48,25 @@ namespace tagline {
 // the gate of many for too long. When threads take turns at those shards, and without
 // wildcards, both parts choose again.
 template <class Queue>
-class Shards : GateWord {
- public:
-  using Core = QueueMatcher<Queue, TurnsAtShard>;
-  using Envelope = tagline_envelope;
+class Shards : public ShardStore<Queue> {
+  using Store = ShardStore<Queue>;
 
-  using Shard = tagline::Shard<Core>;
+ public:
+  using Envelope = tagline_envelope;
+  using Store::older;
+  using typename Store::Core;
+  using typename Store::Shard;
 
   static constexpr std::size_t kMostShards = ShardPolicy::kMostShards;
-
-  // What is in a queue of any part.
-  struct Item {
-    tagline_side side;
-    std::uint64_t context_id;
-    QueueEntry entry;
-  };
 
   // fixed_shards: that many from the start, for good; 0: as it turns out.
   Shards(typename Queue::Parameters parameters, const simd::Kernels& kernels,
          const tagline_options& options, std::size_t fixed_shards)
-      : parameters_(parameters),
-        kernels_(kernels),
-        limit_(options),
-        floor_(options.first_handle == 0 ? 1 : options.first_handle),
-        next_number_(floor_.load(std::memory_order_relaxed)),
+      : Store(parameters, kernels, options, std::max<std::size_t>(fixed_shards, 1)),
         fixed_(fixed_shards != 0) {
-    if (fixed_shards > 1) {
-      arrays_.push_back(make_shards(fixed_shards));
-      capacity_ = fixed_shards;
-      shards_.store(arrays_.back().get(), std::memory_order_relaxed);
-      wild_ = make_core();
-      gate_.store(fixed_shards - 1, std::memory_order_relaxed);
-    } else {
-      first_.lock.allow_bias();
-      settle(first_, make_core(), 1);
-      first_.core->turns().look_with(
-          [](void* shards) noexcept { static_cast<Shards*>(shards)->look_at_first(); }, this);
-    }
+    if (fixed_shards > 1) return;
+    first_.core->turns().look_with(
+        [](void* shards) noexcept { static_cast<Shards*>(shards)->look_at_first(); }, this);
   }
 
   // The one shard, for the thread that called first, as long as no other one does; again when
@@ -227,8 +201,6 @@ class Shards : GateWord {
 
   // ---- With the gate closed ------------------------------------------------------
 
-  Core& wild() noexcept { return *wild_; }
-
   // Whether all that an envelope may match is in one shard, and which.
   bool has_shard(Envelope envelope) const noexcept {
     return has_one_shard(envelope, gate_.load(std::memory_order_relaxed));
@@ -239,46 +211,6 @@ class Shards : GateWord {
     return shard;
   }
 
-  template <class Use>
-  void for_each_core(Use use) {
-    for (std::size_t i = 0; i <= mask(); ++i) {
-      if (shards()[i].core != nullptr) use(*shards()[i].core);
-    }
-    if (wild_ != nullptr) use(*wild_);
-  }
-
-  // Of every part, and of parts to come. On failure all promises are as they were.
-  tagline_status set_hints(std::uint64_t context_id, unsigned hints) noexcept try {
-    const auto [place, is_new] = hints_.try_emplace(context_id, 0);
-    const unsigned before = place->second;
-    bool done = true;
-    for_each_core(
-        [&](Core& core) { done = done && core.set_hints(context_id, hints) == TAGLINE_OK; });
-    // A part that has no memory for the context has none to promise about either.
-    if (!done) for_each_core([&](Core& core) { core.set_hints(context_id, before); });
-    place->second = done ? hints : before;
-    if (place->second == 0) hints_.erase(place);
-    return done ? TAGLINE_OK : no_memory();
-  } catch (const std::bad_alloc&) {
-    return no_memory();
-  }
-  void forget_hints(std::uint64_t context_id) noexcept { hints_.erase(context_id); }
-
-  // Of every part, and of parts to come.
-  tagline_status observe_memory(MemoryObserver* observer) noexcept {
-    tagline_status status = TAGLINE_OK;
-    const auto tell = [&](Core& core) {
-      if (status == TAGLINE_OK) status = core.observe_memory(observer);
-    };
-    for_each_core(tell);
-    if (status != TAGLINE_OK) {
-      for_each_core([](Core& core) { core.observe_memory(nullptr); });
-      observer = nullptr;
-    }
-    observer_ = observer;
-    return status;
-  }
-
   // A number for a wildcard receive: above all numbers in use, below all to come.
   std::uint64_t number_wild() noexcept {
     const std::uint64_t number = next_number_.fetch_add(kBlock, std::memory_order_relaxed);
@@ -286,55 +218,10 @@ class Shards : GateWord {
     return number;
   }
 
-  // Everything, posted receives first, oldest first. Throws std::bad_alloc.
-  std::vector<Item> items() {
-    std::vector<Item> all;
-    for (const tagline_side side : {TAGLINE_POSTED, TAGLINE_UNEXPECTED}) {
-      const std::size_t first = all.size();
-      for_each_core([&](Core& core) {
-        core.for_each_entry(side, [&](std::uint64_t id, const QueueEntry& entry) {
-          all.push_back({side, id, entry});
-        });
-      });
-      std::sort(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(), is_older);
-    }
-    return all;
-  }
-
-  static bool is_older(const Item& a, const Item& b) noexcept {
-    return a.side != b.side ? a.side < b.side : older(a.entry.sequence, b.entry.sequence);
-  }
-  static bool older(std::uint64_t a, std::uint64_t b) noexcept {
-    return static_cast<std::int64_t>(a - b) < 0;
-  }
-
-  // Entries of a context.
-  std::size_t length(std::uint64_t context_id) noexcept {
-    std::size_t length = 0;
-    for_each_core([&](Core& core) {
-      length +=
-          core.length(TAGLINE_POSTED, context_id) + core.length(TAGLINE_UNEXPECTED, context_id);
-    });
-    return length;
-  }
-
-  tagline_statistics statistics() noexcept {
-    tagline_statistics all{};
-    for_each_core([&](Core& core) {
-      const tagline_statistics part = core.statistics();
-      add_statistics(all.posted, part.posted);
-      add_statistics(all.unexpected, part.unexpected);
-      all.pool_bytes += part.pool_bytes;
-    });
-    add_past(all.posted, past_.posted);
-    add_past(all.unexpected, past_.unexpected);
-    return all;
-  }
-
   // ---- With the shard to itself ---------------------------------------------------
 
   // Makes room for what comes to a shard for the first time; false: no memory.
-  bool ready(Shard& shard) noexcept { return shard.core != nullptr || make_core(shard); }
+  bool ready(Shard& shard) noexcept { return shard.core != nullptr || this->equip(shard); }
 
   // Makes its next receive younger than every wildcard receive there is. Receives are
   // numbered from blocks, so that shards do not fight for a counter; a wildcard receive
@@ -354,17 +241,25 @@ class Shards : GateWord {
   }
 
  private:
-  static constexpr std::uint64_t kBlock = 1024;
-  static constexpr std::size_t kMostArrays = 16;
+  using Store::first_;
+  using Store::floor_;
+  using Store::gate_;
+  using Store::has_one_shard;
+  using Store::hash;
+  using Store::kByTag, Store::kBySource, Store::kMask, Store::kShut;
+  using Store::mask;
+  using Store::next_number_;
+  using Store::shards;
+  using Store::shards_;
+  using Store::wild_;
 
-  Shard* shards() const noexcept { return shards_.load(std::memory_order_relaxed); }
+  static constexpr std::uint64_t kBlock = 1024;
+
   // The turn of its core that comes does not give the lock back, which is the caller's, or nobody's
   // with the gate closed.
   static void keep_lock(Shard& shard) noexcept {
     if (shard.core != nullptr) shard.core->turns().end_by(shard.lock.inside());
   }
-  // Stable as long as a shard's lock or the gate lock is held.
-  std::size_t mask() const noexcept { return gate_.load(std::memory_order_relaxed) & kMask; }
 
   // How a call has got a shard's lock: not at all, for the gate is not as it was any more;
   // or after others, so often that there should be more shards.
@@ -381,12 +276,6 @@ class Shards : GateWord {
     if (shard.lock.has_favour() && shard.core != nullptr) [[unlikely]]
       shard.remember_favour();
     return policy_.is_crowded(shard, envelope, was_free) ? Entry::crowded : Entry::usual;
-  }
-
-  static std::unique_ptr<Shard[]> make_shards(std::size_t count) {
-    auto shards = std::make_unique<Shard[]>(count);
-    for (std::size_t i = 0; i < count; ++i) shards[i].lock.allow_bias();
-    return shards;
   }
 
   [[gnu::noinline, gnu::cold]] void draw_numbers(Shard& shard) noexcept {
@@ -408,36 +297,6 @@ class Shards : GateWord {
   }
   // One shard draws no numbers, and can only be entered by its first favour.
   [[gnu::noinline, gnu::cold]] void look_at_first() noexcept { look_for_favour(first_, false); }
-
-  // Throws std::bad_alloc.
-  std::unique_ptr<Core> make_core(std::uint64_t first_number) {
-    auto core = std::make_unique<Core>(parameters_, kernels_, 0, first_number, limit_.get());
-    // Both change with the gate closed only.
-    for (const auto& [context_id, hints] : hints_) {
-      if (core->set_hints(context_id, hints) != TAGLINE_OK) throw std::bad_alloc();
-    }
-    if (observer_ != nullptr && core->observe_memory(observer_) != TAGLINE_OK) {
-      throw std::bad_alloc();
-    }
-    return core;
-  }
-  std::unique_ptr<Core> make_core() {
-    return make_core(next_number_.load(std::memory_order_relaxed));
-  }
-  [[gnu::noinline, gnu::cold]] bool make_core(Shard& shard) noexcept try {
-    settle(shard, make_core(), mask() + 1);
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-
-  // Makes it the core of one of so many shards. With the shard taken, or before anybody uses it.
-  void settle(Shard& shard, std::unique_ptr<Core> core, std::size_t count) noexcept {
-    core->turns().end_by(shard.lock.inside());
-    core->turns().number_from(count > 1 ? &next_stamp_ : nullptr);
-    shard.numbers_end = core->next_sequence(TAGLINE_POSTED);
-    shard.core = std::move(core);
-  }
 
   // With the gate lock held.
   void close() noexcept {
@@ -470,11 +329,11 @@ class Shards : GateWord {
   // leave the same part of the key open, and shards can be chosen by the other one.
   [[gnu::noinline, gnu::cold]] void reconsider() noexcept {
     const ShardPolicy::Review review = policy_.review();
-    if (!review.is_shut_mostly || length() > policy_.worth_moving()) return;
+    if (!review.is_shut_mostly || this->total_length() > policy_.worth_moving()) return;
     const bool is_split = choice() == 0 && spread(mask() + 1, review.split);
     if (!is_split && !fixed_) {
       policy_.lose_patience();
-      redistribute(1, 0);
+      change(1, 0);
     }
     policy_.begin();  // what has been lost is spent, even in vain
   }
@@ -490,9 +349,9 @@ class Shards : GateWord {
     if (choice() != 0) {
       // Keys that differ in the part that does not count. Should wildcards come, all over again.
       policy_.lose_patience();
-      if (split == Split::by_key) redistribute(count, 0);
+      if (split == Split::by_key) change(count, 0);
     } else {
-      const std::size_t wanted = ShardPolicy::more_than(count, length());
+      const std::size_t wanted = ShardPolicy::more_than(count, this->total_length());
       // Calls that wait for each other all the same, or wildcards: not soon again.
       if (wanted > kMostShards || !spread(wanted, split)) policy_.lose_patience();
     }
@@ -502,17 +361,16 @@ class Shards : GateWord {
   // By key only if no receive waits that would have no shard then.
   bool spread(std::size_t count, Split split) noexcept {
     if (split == Split::not_at_all) return false;
-    if (split != Split::by_key) return redistribute(count, choice_of(split));
-    return redistribute(count, 0) || redistribute(count, kByTag) || redistribute(count, kBySource);
+    if (split != Split::by_key) return change(count, choice_of(split));
+    return change(count, 0) || change(count, kByTag) || change(count, kBySource);
   }
 
-  // Of all queues.
-  std::size_t length() noexcept {
-    std::size_t length = 0;
-    for_each_core([&](Core& core) {
-      length += core.length(TAGLINE_POSTED) + core.length(TAGLINE_UNEXPECTED);
-    });
-    return length;
+  // False: all is as before, because that would take long or be of no use.
+  bool change(std::size_t count, std::uint64_t by) noexcept {
+    if (this->total_length() > policy_.worth_moving() || !this->redistribute(count, by))
+      return false;
+    policy_.begin();
+    return true;
   }
 
   // kByTag, kBySource or 0.
@@ -523,127 +381,9 @@ class Shards : GateWord {
     return split == Split::by_tag ? kByTag : split == Split::by_source ? kBySource : 0;
   }
 
-  // Moves every entry to where it belongs among so many shards, chosen by both parts of a key
-  // (0) or by one. False: all is as before, for lack of memory, or because that would take long
-  // or be of no use.
-  bool redistribute(std::size_t count, std::uint64_t by) noexcept try {
-    if (length() > policy_.worth_moving()) return false;
-    const std::vector<Item> all = items();
-    const std::uint64_t changes = (gate_.load(std::memory_order_relaxed) & ~kShut) / kChange + 1;
-    const std::uint64_t gate = kShut | changes * kChange | by | (count - 1);
-    const bool have_shards = std::all_of(all.begin(), all.end(), [&](const Item& item) {
-      return has_one_shard(key_envelope(item.context_id, item.entry.key), gate);
-    });
-    if (!have_shards) return false;
-
-    // Numbers go on where they are.
-    for_each_core([&](Core& core) {
-      raise(next_number_, core.next_sequence(TAGLINE_POSTED));
-      raise(next_stamp_, core.next_sequence(TAGLINE_UNEXPECTED));
-    });
-    std::vector<std::unique_ptr<Core>> cores = distribute(all, count, gate);
-    std::unique_ptr<Core> wild = count > 1 ? make_core() : nullptr;
-    if (count == 1 && cores[0] == nullptr) cores[0] = make_core();
-    // New ones for fewer as well, to be biased anew.
-    std::unique_ptr<Shard[]> array;
-    const std::size_t capacity = std::max(count, capacity_);
-    if (count > capacity_ || (count > 1 && arrays_.size() < kMostArrays)) {
-      array = make_shards(capacity);
-      arrays_.reserve(arrays_.size() + 1);
-    }
-
-    // Nothing fails from here on.
-    retire_cores();
-    if (array != nullptr) {
-      // The old ones stay: a call that is late may still take the lock of one.
-      arrays_.push_back(std::move(array));
-      capacity_ = capacity;
-      // release: pairs with the acquire in visit().
-      shards_.store(arrays_.back().get(), std::memory_order_release);
-    }
-    wild_ = std::move(wild);
-    for (std::size_t i = 0; i < count; ++i) install(shards()[i], std::move(cores[i]), count);
-    // relaxed: reopen() publishes it.
-    gate_.store(gate, std::memory_order_relaxed);
-    policy_.begin();
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-
-  // Cores with these entries for as many shards as the gate says, none where none belongs.
-  // Throws std::bad_alloc.
-  std::vector<std::unique_ptr<Core>> distribute(const std::vector<Item>& all, std::size_t count,
-                                                std::uint64_t gate) {
-    std::vector<std::unique_ptr<Core>> cores(count);
-    for (const Item& item : all) {
-      auto& core = cores[hash(key_envelope(item.context_id, item.entry.key), gate) & (count - 1)];
-      if (core == nullptr) {
-        core = item.side == TAGLINE_POSTED ? make_core(item.entry.sequence) : make_core();
-      }
-      if (core->append(item.side, item.context_id, item.entry) != TAGLINE_QUEUED) {
-        throw std::bad_alloc();
-      }
-    }
-    return cores;
-  }
-
-  // Of what they have counted only the lengths go on elsewhere.
-  void retire_cores() noexcept {
-    tagline_statistics past = statistics();
-    past.posted.length = past.unexpected.length = 0;
-    past_ = past;
-    for (std::size_t i = 0; i <= mask(); ++i) {
-      shards()[i].core.reset();
-      // Whoever closes keeps its own favours, and would enter.
-      shards()[i].favour.store(0, std::memory_order_relaxed);
-    }
-  }
-
-  // nullptr: none, until something comes.
-  void install(Shard& shard, std::unique_ptr<Core> core, std::size_t count) noexcept {
-    if (core == nullptr) return;
-    core->advance(TAGLINE_POSTED, next_number_.load(std::memory_order_relaxed));
-    core->advance(TAGLINE_UNEXPECTED, next_stamp_.load(std::memory_order_relaxed));
-    settle(shard, std::move(core), count);
-  }
-
-  // relaxed: with the gate closed nobody else draws numbers.
-  static void raise(std::atomic<std::uint64_t>& counter, std::uint64_t at_least) noexcept {
-    if (older(counter.load(std::memory_order_relaxed), at_least)) {
-      counter.store(at_least, std::memory_order_relaxed);
-    }
-  }
-
-  static void add_past(tagline_side_statistics& sum, const tagline_side_statistics& past) noexcept {
-    const std::uint64_t high_water = std::max(sum.high_water, past.high_water);
-    add_statistics(sum, past);
-    sum.high_water = high_water;
-  }
-
-  const typename Queue::Parameters parameters_;
-  const simd::Kernels& kernels_;
-  SharedLimit limit_;
-
-  // Read by every call, written by those that close.
-  alignas(kCacheLine) std::atomic<std::uint64_t> gate_{0};  // see GateWord
-  std::atomic<Shard*> shards_{&first_};
-  std::atomic<std::uint64_t> floor_;  // no receive to come has a lower number
-
-  alignas(kCacheLine) std::atomic<std::uint64_t> next_number_;
-  alignas(kCacheLine) std::atomic<std::uint64_t> next_stamp_{1};
-
-  Shard first_;  // as long as there is only one
-
   alignas(kCacheLine) SpinLock gate_lock_;
   // Behind the gate lock.
-  std::unique_ptr<Core> wild_;
-  std::vector<std::unique_ptr<Shard[]>> arrays_;
-  std::size_t capacity_ = 1;  // shards of the last array, or the first one
   ShardPolicy policy_;
-  tagline_statistics past_{};                          // of cores that are gone
-  std::unordered_map<std::uint64_t, unsigned> hints_;  // of contexts that have any
-  MemoryObserver* observer_ = nullptr;
   const bool fixed_;
 };
 
