@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What every model of a concurrent matcher is checked against. A model includes this
 // file, says begin() and end() around each post and arrival, match() where it takes a
-// pair out, and runs rules() when all processes have ended.
+// pair out, cancel_waiting() where it takes out a receive alone and end_cancel() behind each
+// attempt at that, and runs rules() when all processes have ended.
 
 #define WILD 7
 
@@ -12,6 +13,7 @@ byte messages_before[MESSAGES];
 byte posted_set, arrived_set;                  // calls that have ended
 byte matched_receives, matched_messages;       // sets
 byte waiting_receives, waiting_messages;       // sets: appended
+byte cancelled_receives;                       // set
 byte ended;                                    // processes
 
 #define has(set, i) ((set) & (1 << (i)))
@@ -23,15 +25,23 @@ inline end_post(r) { d_step { add(posted_set, r) } }
 inline begin_arrival(m) { messages_before[m] = arrived_set }
 inline end_arrival(m) { d_step { add(arrived_set, m) } }
 
+// A receive is cancelled once, or has its message.
+inline cancel_waiting(r) {
+  assert(!has(matched_receives, r) && !has(cancelled_receives, r));
+  add(cancelled_receives, r)
+}
+inline end_cancel(r) { assert(has(matched_receives, r) || has(cancelled_receives, r)) }
+
 // Nobody is matched twice, and nobody overtakes: no older receive that accepts the
 // message is left behind, and no older message that the receive accepts.
 inline match(r, m) {
-  assert(!has(matched_receives, r) && !has(matched_messages, m) && accepts(r, m));
+  assert(!has(matched_receives | cancelled_receives, r) && !has(matched_messages, m) &&
+         accepts(r, m));
   byte other = 0;
   do
   :: other < RECEIVES ->
-     assert(!(has(receives_before[r], other) && !has(matched_receives, other) &&
-              accepts(other, m)));
+     assert(!(has(receives_before[r], other) && accepts(other, m) &&
+              !has(matched_receives | cancelled_receives, other)));
      other++
   :: else -> break
   od;
@@ -58,7 +68,8 @@ inline rules() {
      do
      :: j < MESSAGES ->
         assert(has(matched_messages, j) || has(waiting_messages, j));
-        assert(has(matched_receives, i) || has(matched_messages, j) || !accepts(i, j));
+        assert(has(matched_receives | cancelled_receives, i) || has(matched_messages, j) ||
+               !accepts(i, j));
         j++
      :: else -> break
      od;

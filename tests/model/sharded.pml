@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// match/shards.hpp and match/sharded_matcher.hpp: two shards, key k in shard k; the gate;
+// match/shards.hpp, shard_store.hpp and sharded_matcher.hpp: two shards, key k in shard k; the gate;
 // wildcard receives behind the gate lock; numbers of receives from blocks, of messages
 // from one counter. CHANGE once lets all keys, and with them the wildcard, have shard 0, as
 // if they had one tag and shards were chosen by that from now on.
 //
 // BROKEN looks at the gate only before it takes a shard's lock. BROKEN_ORDER leaves shards
 // their block of numbers when a wildcard receive is posted. BROKEN_CHANGE sees only whether
-// the gate is shut, not whether shards are chosen as before.
+// the gate is shut, not whether shards are chosen as before. BROKEN_CANCEL takes a wildcard
+// receive out without the gate lock.
 #define RECEIVES 3
 #define MESSAGES 3
 #define NONE 9
@@ -182,7 +183,43 @@ inline arrive(m) {
   end_arrival(m)
 }
 
-// Shards::redistribute(): what waits goes to where it belongs from now on, oldest first.
+// Receive r out of the list, if it is there; finding it is a step of its own, too.
+inline take_out(list, r) {
+  d_step {
+    place = 0;
+    do
+    :: place == list.length -> place = NONE; break
+    :: place < list.length && list.item[place] == r -> break
+    :: else -> place++
+    od
+  }
+  if
+  :: place != NONE ->
+     d_step { assert(list.item[place] == r); remove(list, place); cancel_waiting(r) }
+  :: else -> skip
+  fi
+}
+
+inline cancel(r) {
+  enter(receive_key[r]);
+  if
+  :: open -> s = shard_of(receive_key[r]); take_out(posted[s], r); unlock(shard_lock[s])
+  :: else ->
+#ifndef BROKEN_CANCEL
+     close();
+#endif
+     if
+     :: has_one_shard(receive_key[r]) -> s = shard_of(receive_key[r]); take_out(posted[s], r)
+     :: else -> take_out(wild, r)
+     fi;
+#ifndef BROKEN_CANCEL
+     reopen()
+#endif
+  fi;
+  end_cancel(r)
+}
+
+// ShardStore::redistribute(): what waits goes to where it belongs from now on, oldest first.
 inline take_oldest(list, age, other, other_age, to) {
   if
   :: other.length == 0 || (list.length > 0 && age <= other_age) ->

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // match/tail_queue_matcher.hpp: two lists with a lock each, two inboxes behind the tail
 // lock. BROKEN lets the tail lock go between the look into one inbox and the step into
-// the other.
+// the other. BROKEN_CANCEL looks for a receive without the lock of the posted queue, as if
+// the tail lock were enough.
 #define RECEIVES 3
 #define MESSAGES 3
 #define NONE 9
@@ -105,9 +106,41 @@ inline arrive(m) {
   end_arrival(m)
 }
 
+// Receive r out of the list, if it is there.
+inline take_out(list, r, found) {
+  d_step {
+    found = NONE;
+    k = 0;
+    do
+    :: k < list.length && found == NONE ->
+       if
+       :: list.item[k] == r -> found = r; remove(list, k); cancel_waiting(r)
+       :: else -> k++
+       fi
+    :: else -> break
+    od;
+    k = 0
+  }
+}
+
+inline cancel(r) {
+#ifndef BROKEN_CANCEL
+  lock(posted_lock);
+#endif
+  take_out(posted, r, found);
+  if
+  :: found != NONE -> skip
+  :: else -> lock(tail_lock); take_out(posted_inbox, r, found); unlock(tail_lock)
+  fi;
+#ifndef BROKEN_CANCEL
+  unlock(posted_lock);
+#endif
+  end_cancel(r)
+}
+
 proctype First() { byte found, k; post(0); arrive(0); ended++ }
-proctype Second() { byte found, k; arrive(1); post(1); ended++ }
-proctype Third() { byte found, k; arrive(2); post(2); ended++ }
+proctype Second() { byte found, k; arrive(1); post(1); cancel(1); ended++ }
+proctype Third() { byte found, k; arrive(2); post(2); cancel(2); ended++ }
 
 init {
   atomic {
