@@ -273,7 +273,7 @@ int run_mt_rate(const Context& context, const Settings& settings) {
   std::printf("%s\n", goal_table("Goals (medians of ratios within a turn; above 1: tagline ahead)",
                                  judge(runners))
                           .c_str());
-  std::printf("More threads than the %u cores here stand above; their rates say little.\n",
+  std::printf("More threads than the %u cores here have no goal; their rates say little.\n",
               std::thread::hardware_concurrency());
   write_records(context.output, "mt-rate", records);
   Plot plot{"Messages per second, MPI_THREAD_MULTIPLE",

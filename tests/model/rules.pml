@@ -14,6 +14,7 @@ byte posted_set, arrived_set;                  // calls that have ended
 byte matched_receives, matched_messages;       // sets
 byte waiting_receives, waiting_messages;       // sets: appended
 byte cancelled_receives;                       // set
+#define gone (matched_receives | cancelled_receives)
 byte ended;                                    // processes
 
 #define has(set, i) ((set) & (1 << (i)))
@@ -27,21 +28,19 @@ inline end_arrival(m) { d_step { add(arrived_set, m) } }
 
 // A receive is cancelled once, or has its message.
 inline cancel_waiting(r) {
-  assert(!has(matched_receives, r) && !has(cancelled_receives, r));
+  assert(!has(gone, r));
   add(cancelled_receives, r)
 }
-inline end_cancel(r) { assert(has(matched_receives, r) || has(cancelled_receives, r)) }
+inline end_cancel(r) { assert(has(gone, r)) }
 
 // Nobody is matched twice, and nobody overtakes: no older receive that accepts the
 // message is left behind, and no older message that the receive accepts.
 inline match(r, m) {
-  assert(!has(matched_receives | cancelled_receives, r) && !has(matched_messages, m) &&
-         accepts(r, m));
+  assert(!has(gone, r) && !has(matched_messages, m) && accepts(r, m));
   byte other = 0;
   do
   :: other < RECEIVES ->
-     assert(!(has(receives_before[r], other) && accepts(other, m) &&
-              !has(matched_receives | cancelled_receives, other)));
+     assert(!(has(receives_before[r], other) && !has(gone, other) && accepts(other, m)));
      other++
   :: else -> break
   od;
@@ -68,8 +67,7 @@ inline rules() {
      do
      :: j < MESSAGES ->
         assert(has(matched_messages, j) || has(waiting_messages, j));
-        assert(has(matched_receives | cancelled_receives, i) || has(matched_messages, j) ||
-               !accepts(i, j));
+        assert(has(gone, i) || has(matched_messages, j) || !accepts(i, j));
         j++
      :: else -> break
      od;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// match/shards.hpp, shard_store.hpp and sharded_matcher.hpp: two shards, key k in shard k; the gate;
-// wildcard receives behind the gate lock; numbers of receives from blocks, of messages
+// match/shards.hpp, shard_store.hpp and sharded_matcher.hpp: two shards, key k in shard k; the
+// gate; wildcard receives behind the gate lock; numbers of receives from blocks, of messages
 // from one counter. CHANGE once lets all keys, and with them the wildcard, have shard 0, as
 // if they had one tag and shards were chosen by that from now on.
 //

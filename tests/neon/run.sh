@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Builds the library and its unit tests for 64-bit ARM (preset neon) and runs them
-# under qemu-user, which has the vector instructions: tests/neon/run.sh [CTEST ARGUMENT...]
+# under qemu-user, which has the vector instructions; with -O1, which takes less time to
+# compile: tests/neon/run.sh [CTEST ARGUMENT...]
 #
 # Ends with 77 (a skipped test) where the cross compiler or the emulator is missing.
 set -euo pipefail
