@@ -56,7 +56,7 @@ class alignas(kCacheLine) KeyTable {
   // count up alone, together, in strides and in grids: on average shorter than those of a
   // random function.
   static constexpr std::uint64_t spread(std::uint64_t key) noexcept {
-    return key * 0x4e473e6dca736f73u;
+    return key * 0x290dc1d92bf31241u;
   }
 
   // Keys, not items.
