@@ -56,12 +56,8 @@ inline std::vector<Variant> all_variants() {
 }
 
 // The matchers for several threads, which one thread may use as well: every way, every
-// lock, shards by number and as it turns out, and structures of each kind. None where a build
-// is about one thread.
+// lock, shards by number and as it turns out, and structures of each kind.
 inline std::vector<std::string> threaded_queues() {
-#ifdef TAGLINE_TEST_ONE_THREAD
-  return {};
-#endif
   return {"locked:adaptive",      "locked@mcs:linear",    "locked@ticket:vector",
           "locked@patient:fuzzy", "locked@mutex:source",  "tail:linear",
           "tail@mcs:adaptive",    "tail@ticket:fuzzy:8",  "tail@mutex:array",
