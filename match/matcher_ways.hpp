@@ -283,17 +283,22 @@ class MatcherWays : public tagline_matcher {
       if (queue_of(*context, which).make_room_at_hand(bits))
         return push<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
       if constexpr (which == TAGLINE_UNEXPECTED) {
-        if (context->unexpected.only_logs()) return append_and_log(context, bits, cookie);
+        if (context->unexpected.only_logs())
+          return append_and_list</*logs=*/true>(context, bits, cookie);
+        if (context->unexpected.only_lists())
+          return append_and_list</*logs=*/false>(context, bits, cookie);
       }
     }
     return append_exact_behind<which>(context, bits, cookie, handle);
   }
-  // The same where messages are logged, as among many, and listed nowhere.
-  [[gnu::noinline, gnu::flatten]] tagline_status append_and_log(Context* context,
-                                                                std::uint64_t bits,
-                                                                void* message) noexcept {
+  // The same where messages are listed for receives with wildcards, or else, as among many, logged.
+  template <bool logs>
+  [[gnu::noinline, gnu::flatten]] tagline_status append_and_list(Context* context,
+                                                                 std::uint64_t bits,
+                                                                 void* message) noexcept {
     constexpr tagline_side which = TAGLINE_UNEXPECTED;
-    if (!context->unexpected.make_room_and_log(bits))
+    Queue& queue = context->unexpected;
+    if (!(logs ? queue.make_room_and_log(bits) : queue.make_room_and_list()))
       return append_exact_behind<which>(context, bits, message, nullptr);
     return push<which>(context, {bits, kSourceMask | kTagMask}, message, nullptr);
   }

@@ -167,8 +167,8 @@ class WindowedIndex {
   bool take_in(const QueueEntry& entry) noexcept {
     return is_indexed() && window_.empty() && indexed_->push(entry);
   }
-  // The same, where all it takes is a slot, or that and a place in the log, and where it takes no
-  // memory. next: see KeyIndex::push_at_hand().
+  // The same, where all it takes is a slot, or that and a place in the log or in lists, and where
+  // it takes no memory. next: see KeyIndex::push_at_hand().
   bool take_in_at_hand(const QueueEntry& entry, std::uint64_t next) noexcept {
     return is_indexed() && indexed_->lists_once(entry.key) && window_.empty() &&
            indexed_->push_at_hand(entry, next);
@@ -176,6 +176,10 @@ class WindowedIndex {
   bool only_logs() const noexcept { return is_indexed() && indexed_->only_logs(); }
   bool take_in_and_log(const QueueEntry& entry, std::uint64_t next) noexcept {
     return window_.empty() && indexed_->log_at_hand(entry, next);
+  }
+  bool only_lists() const noexcept { return is_indexed() && indexed_->only_lists(); }
+  bool take_in_and_list(const QueueEntry& entry) noexcept {
+    return window_.empty() && indexed_->list_at_hand(entry);
   }
   bool take_in_at_once(const QueueEntry& entry) noexcept {
     return is_indexed() && window_.empty() && indexed_->push_at_once(entry);

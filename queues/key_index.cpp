@@ -22,9 +22,7 @@ constexpr std::size_t kPassOfPush = 2;
 // Items of a pass that are on their way from memory at once.
 constexpr std::size_t kAhead = 16;
 
-// Items of the views that may be gone beyond half as many as there are messages, and beyond
-// three times as many.
-constexpr std::size_t kFewGone = 64;
+// Items of the views that may be gone beyond three times as many as there are messages.
 constexpr std::size_t kManyGone = 1024;
 
 // Slots of the views that are emptied at once; more are dropped.
@@ -61,18 +59,6 @@ void KeyIndex::set_hints(const Hints& hints) noexcept {
   if (wildcards_ && is_logging()) return;
   log_no_more();
   if (!wildcards_) forget_log();
-}
-
-// feed() for complete views. It calls nothing, but last.
-[[gnu::always_inline]] inline void KeyIndex::feed_complete(const IndexItem& item) const noexcept {
-  unsigned left = of_tag(item.value, viewed_);
-  KeyTable& table = views_->table;
-  if (!has_many_gone() && table.has_room(kClasses - 1)) [[likely]] {
-    left = for_each_class(
-        left, [&](int c) { return table.push_into_room(envelope_of(c, item.value), item); });
-  }
-  if (left != 0) [[unlikely]]
-    feed(left, item);
 }
 
 // A message that its table has already. Where there is a log it wants room in it.
@@ -121,12 +107,8 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
   return true;
 }
 
-[[gnu::flatten]] bool KeyIndex::push_and_list_at_once(const QueueEntry& entry) noexcept {
-  if (logs()) return push_and_log_at_once(entry);
-  if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
-  ++size_;
-  feed_complete({entry.key.bits, entry.sequence});
-  return true;
+bool KeyIndex::push_and_list_at_once(const QueueEntry& entry) noexcept {
+  return logs() ? push_and_log_at_once(entry) : list_at_hand(entry);
 }
 
 // Every message has gone.
@@ -301,15 +283,43 @@ void KeyIndex::take_found(Hit found, void** cookie) noexcept {
 [[gnu::flatten]] void KeyIndex::take_found(Listed found, void** cookie) noexcept {
   wild_search_ = true;
   const unsigned own = 1u << class_of_envelope(found.list_->key);
-  views_->table.pop(found.list_);
+  if (!views_->table.pop_at_hand(found.list_))
+    return take_listed_further(found.list_, found.slot_, cookie);
   take_viewed(found.slot_, viewed_ & ~own, cookie);
 }
 
-// Takes a message that views of these classes list, complete ones.
+// Takes a message that views of these classes list, complete ones. What calls nothing, and behind
+// that what may: a list that goes on, or whose slot has neighbours.
 [[gnu::flatten]] void KeyIndex::take_viewed(KeyTable::Slot* slot, unsigned views,
                                             void** cookie) noexcept {
+  KeyTable& table = views_->table;
+  if (table.is_moving() || table.empty()) [[unlikely]]
+    return take_viewed_further(slot, views, cookie);
+  const std::uint64_t bits = slot->key;
+  const unsigned left = for_each_class(of_tag(bits, views), [&](int c) {
+    KeyTable::Slot* const list = table.look_now(envelope_of(c, bits));
+    if (list == nullptr || list->oldest.sequence != slot->oldest.sequence) {
+      ++views_->gone;
+      return true;
+    }
+    return table.pop_at_hand(list);
+  });
+  if (left != 0) return take_viewed_further(slot, left, cookie);
+  take_oldest(slot, cookie);
+}
+
+[[gnu::noinline, gnu::flatten]] void KeyIndex::take_viewed_further(KeyTable::Slot* slot,
+                                                                   unsigned views,
+                                                                   void** cookie) noexcept {
   leave_views(slot->key, slot->oldest.sequence, views);
   take_oldest(slot, cookie);
+}
+[[gnu::noinline, gnu::flatten]] void KeyIndex::take_listed_further(KeyTable::Slot* list,
+                                                                   KeyTable::Slot* slot,
+                                                                   void** cookie) noexcept {
+  const unsigned own = 1u << class_of_envelope(list->key);
+  views_->table.pop(list);
+  take_viewed(slot, viewed_ & ~own, cookie);
 }
 
 void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned views) noexcept {
@@ -325,8 +335,6 @@ void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned 
     return true;
   });
 }
-
-bool KeyIndex::has_many_gone() const noexcept { return views_->gone > size_ / 2 + kFewGone; }
 
 // Lists a message. Without memory, or where they list mostly what is gone, the views are of
 // no more use.

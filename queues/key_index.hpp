@@ -259,6 +259,16 @@ class KeyIndex {
     return true;
   }
 
+  // The same where messages are listed in views as well, but not logged. It calls nothing, but
+  // where a view is short of memory, or mostly of what is gone.
+  bool only_lists() const noexcept { return viewed_ != 0 && !logs(); }
+  bool list_at_hand(const QueueEntry& entry) noexcept {
+    if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
+    ++size_;
+    feed_complete({entry.key.bits, entry.sequence});
+    return true;
+  }
+
   // push(), if that takes no memory and no thought: nearly always.
   bool push_at_once(const QueueEntry& entry) noexcept {
     if (viewed_ != 0) [[unlikely]]
@@ -349,6 +359,8 @@ class KeyIndex {
   // So many messages wait without a log where no search has had a wildcard: the next one makes
   // one of all that are there, which a later search would have to do with more.
   static constexpr std::size_t kMostUnlogged = 4096;
+  // Items of the views that may be gone beyond half as many as there are messages.
+  static constexpr std::size_t kFewGone = 64;
 
   static IndexItem item_of(const QueueEntry& entry) noexcept {
     return {reinterpret_cast<std::uint64_t>(entry.cookie), entry.sequence};
@@ -400,6 +412,8 @@ class KeyIndex {
 
   Found front_of(std::uint64_t envelope) const noexcept;
   void take_viewed(KeyTable::Slot* slot, unsigned views, void** cookie) noexcept;
+  void take_viewed_further(KeyTable::Slot* slot, unsigned views, void** cookie) noexcept;
+  void take_listed_further(KeyTable::Slot* list, KeyTable::Slot* slot, void** cookie) noexcept;
   void leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned views) noexcept;
   Glance take_among(std::uint64_t bits, void** cookie) noexcept;
 
@@ -440,8 +454,18 @@ class KeyIndex {
 
   void pop_gone(KeyTable::Slot* list) const noexcept;
   void feed(unsigned classes, const IndexItem& item) const noexcept;
-  void feed_complete(const IndexItem& item) const noexcept;
-  bool has_many_gone() const noexcept;
+  // feed() for complete views. It calls nothing, but last.
+  [[gnu::always_inline]] void feed_complete(const IndexItem& item) const noexcept {
+    unsigned left = of_tag(item.value, viewed_);
+    KeyTable& table = views_->table;
+    if (!has_many_gone() && table.has_room(kClasses - 1)) [[likely]] {
+      left = for_each_class(
+          left, [&](int c) { return table.push_into_room(envelope_of(c, item.value), item); });
+    }
+    if (left != 0) [[unlikely]]
+      feed(left, item);
+  }
+  bool has_many_gone() const noexcept { return views_->gone > size_ / 2 + kFewGone; }
   void forget_viewed() noexcept;
   void drop_views() const noexcept;
   void pass(std::size_t items) const noexcept;

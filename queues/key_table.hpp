@@ -153,16 +153,22 @@ class alignas(kCacheLine) KeyTable {
   // behind them has to move.
   IndexItem pop(Slot* slot) noexcept {
     const IndexItem item = slot->oldest;
-    if (!slot->more.empty() || old_.slots != nullptr || slot == now_.last ||
-        slot[1].oldest.sequence != 0) [[unlikely]] {
+    if (!is_alone(slot)) [[unlikely]] {
       pop_further(slot);
       return item;
     }
-    slot->oldest.sequence = 0;
-    --size_;
-    if (--pops_until_check_ == 0) [[unlikely]]
+    vacate(slot);
+    if (pops_until_check_ == 0) [[unlikely]]
       check_size();
     return item;
+  }
+
+  // pop() without a call. False: nothing has changed.
+  bool pop_at_hand(Slot* slot) noexcept {
+    if (!is_alone(slot) || pops_until_check_ == 1) [[unlikely]]
+      return false;
+    vacate(slot);
+    return true;
   }
 
   // Takes the item with this sequence number out of a slot.
@@ -263,6 +269,17 @@ class alignas(kCacheLine) KeyTable {
     if (slot->oldest.sequence == 0) [[likely]]
       return fill(slot, key, item);
     slot->more.push(*pool_, item);
+  }
+
+  // It holds one item, and when that goes nothing has to move.
+  bool is_alone(const Slot* slot) const noexcept {
+    return slot->more.empty() && old_.slots == nullptr && slot != now_.last &&
+           slot[1].oldest.sequence == 0;
+  }
+  void vacate(Slot* slot) noexcept {
+    slot->oldest.sequence = 0;
+    --size_;
+    --pops_until_check_;
   }
 
   Slot* look_while_moving(std::uint64_t key) const noexcept;

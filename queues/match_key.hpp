@@ -105,7 +105,8 @@ concept OffersIndex = requires(Queue queue, std::uint64_t bits, void** cookie) {
   queue.take_found(queue.look(bits), cookie);
   queue.take_found(queue.look_among(bits), cookie);
   queue.take_found(queue.look_listed(bits), cookie);
-  queue.make_room_at_hand(bits) || queue.make_room_and_log(bits) || queue.make_room_at_once();
+  queue.make_room_at_hand(bits) || queue.make_room_and_log(bits) || queue.make_room_and_list();
+  queue.make_room_at_once();
 };
 
 // Finds and takes out the oldest entry that meets the key; false: there is none.

@@ -40,6 +40,7 @@ concept KeepsGroup = requires(Structure structure) {
 //                                    key that comes soon
 //   take_in_and_log(entry, next)     the same for a message that is logged as well, if
 //                                    only_logs()
+//   take_in_and_list(entry)          or listed for receives with wildcards, if only_lists()
 //   take_in_at_once(entry)           the same, if it takes no memory
 //   is_indexed(), tells(), look(bits), tells_among(), look_among(bits), look_listed(bits),
 //   lists_none(bits), take_found(found, cookie)  see below
@@ -76,9 +77,9 @@ class NewestEntry {
     pass_on();
     return true;
   }
-  // The same, where one look tells and nothing has to be called, also, if only_logs(), for
-  // messages that are logged, and where that takes no memory. next: the exact key of what comes
-  // then.
+  // The same, where one look tells and nothing has to be called, also for messages that are
+  // logged, if only_logs(), or listed for receives with wildcards, if only_lists(), and where that
+  // takes no memory. next: the exact key of what comes then.
   bool make_room_at_hand(std::uint64_t next) noexcept requires KeepsIndex<Structure> {
     if (!older_.take_in_at_hand(newest_, next)) return false;
     waits_ = false;
@@ -87,6 +88,12 @@ class NewestEntry {
   bool only_logs() const noexcept requires KeepsIndex<Structure> { return older_.only_logs(); }
   bool make_room_and_log(std::uint64_t next) noexcept requires KeepsIndex<Structure> {
     if (!older_.take_in_and_log(newest_, next)) return false;
+    waits_ = false;
+    return true;
+  }
+  bool only_lists() const noexcept requires KeepsIndex<Structure> { return older_.only_lists(); }
+  bool make_room_and_list() noexcept requires KeepsIndex<Structure> {
+    if (!older_.take_in_and_list(newest_)) return false;
     waits_ = false;
     return true;
   }

@@ -39,6 +39,7 @@ class Twin {
   unsigned takes = 0;  // every other one at once, or not at all
   unsigned taken_from_lists = 0;
   unsigned logged_at_hand = 0;
+  unsigned listed_at_hand = 0;
   ReferenceQueue reference;
 
  private:
@@ -49,6 +50,9 @@ class Twin {
       if (index.push_at_hand(entry, soon)) return true;
     } else if (index.only_logs() && index.log_at_hand(entry, soon)) {
       ++logged_at_hand;
+      return true;
+    } else if (index.only_lists() && index.list_at_hand(entry)) {
+      ++listed_at_hand;
       return true;
     }
     return index.push_at_once(entry);
@@ -303,6 +307,7 @@ TEST(KeyIndex, ViewsOutliveAnEmptyQueue) {
     }
   }
   EXPECT_GT(twin.taken_from_lists, 4000u);  // of 24000 in all, every other one of two thirds
+  EXPECT_GT(twin.listed_at_hand, 8000u);    // every other one, but for the first two rounds
 }
 
 void churn(Twin& twin, bool posted, std::uint32_t seed, int sources, int tags, int calls) {
