@@ -49,7 +49,8 @@ struct alignas(kCacheLine) Shard {
   // In a line that all may read without taking the other from whoever works there. The core too:
   // found in the line that each turn stores to twice, it costs a thread alone 2 to 5 % (Zen 3).
   alignas(kCacheLine) std::atomic<BiasedLock::Favour> favour{0};  // that the lock gave last
-  std::unique_ptr<Core> core;  // nullptr: nothing has come here yet
+  Core* core = nullptr;         // nullptr: nothing has come here yet
+  std::unique_ptr<Core> owned;  // the same, but for the first shard, see ShardStore
   // Seldom written.
   std::chrono::steady_clock::time_point since{};  // handovers are counted
 

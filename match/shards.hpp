@@ -70,10 +70,9 @@ class Shards : public ShardStore<Queue> {
   }
 
   // The one shard, for the thread that called first, as long as no other one does; again when
-  // none has for a while. Until its core ends the turn. nullptr: enter().
-  [[gnu::always_inline]] Shard* enter_alone() noexcept {
-    return first_.enter_first() ? &first_ : nullptr;
-  }
+  // none has for a while. Until its core, core_alone(), ends the turn. False: enter_favoured().
+  [[gnu::always_inline]] bool enter_alone() noexcept { return first_.enter_first(); }
+  [[gnu::always_inline]] Core& core_alone() noexcept { return *first_core_; }
 
   // open(shard) with the shard of the envelope, one of many, for the thread that its lock favours;
   // likewise. Otherwise closed(): find_open(). No need to look at the gate again: whoever else has
@@ -242,6 +241,7 @@ class Shards : public ShardStore<Queue> {
 
  private:
   using Store::first_;
+  using Store::first_core_;
   using Store::floor_;
   using Store::gate_;
   using Store::has_one_shard;

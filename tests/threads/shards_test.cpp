@@ -32,9 +32,8 @@ void look_at_all(Parts& parts) {
 }
 
 bool enters_alone(Parts& parts) {
-  Parts::Shard* const shard = parts.enter_alone();
-  if (shard == nullptr) return false;
-  shard->core->turns().end();
+  if (!parts.enter_alone()) return false;
+  parts.core_alone().turns().end();
   return true;
 }
 
