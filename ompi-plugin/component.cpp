@@ -190,6 +190,7 @@ extern "C" int tagline_enable(bool enable) {
   if (ompi_mpi_thread_multiple) plugin.threads = true;
   // Where requests are limited, a thread that waits for one must find all that are free.
   plugin.keeps_requests = plugin.threads && plugin.parameters.free_list_max < 0;
+  plugin.plain = !plugin.threads && !plugin.credit && !plugin.parameters.match_time;
   plugin.enabled = true;
   return status;
 }

@@ -56,10 +56,14 @@ class PeerList {
 
   // NULL when memory is exhausted.
   Peer* find(std::int32_t rank) noexcept {
-    const Recent& recent = recent_of(rank);
-    if (recent.rank == rank) [[likely]]
-      return recent.peer;
+    if (Peer* const peer = find_at_hand(rank)) [[likely]]
+      return peer;
     return find_listed(rank);
+  }
+  // If it is one of those found lately; otherwise NULL.
+  Peer* find_at_hand(std::int32_t rank) noexcept {
+    const Recent& recent = recent_of(rank);
+    return recent.rank == rank ? recent.peer : nullptr;
   }
 
  private:
@@ -190,6 +194,14 @@ class PeerTable {
     if (list_ != nullptr) [[likely]]
       return list_->find(rank);
     return add_all(rank);
+  }
+  // Without any call; NULL: find().
+  Peer* find_at_hand(std::int32_t rank) noexcept {
+    // acquire: as in find().
+    Peer* const all = all_.load(std::memory_order_acquire);
+    if (all != nullptr) [[likely]]
+      return &all[rank];
+    return list_ != nullptr ? list_->find_at_hand(rank) : nullptr;
   }
 
  private:

@@ -45,6 +45,7 @@ struct Plugin {
   bool enabled = false;         // this component won the selection
   bool threads = false;         // several threads may be inside the component at once
   bool keeps_requests = false;  // for the thread that has let go of them, see request_pool.hpp
+  bool plain = false;           // neither threads, nor credit, nor parameters.match_time
   CopyChoice copy_choice;
   // The BTL to the process itself, which delivers within the call that sends; NULL: none.
   const mca_btl_base_module_t* self_btl = nullptr;

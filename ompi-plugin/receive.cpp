@@ -25,35 +25,45 @@ void activate(ReceiveRequest& request) {
   status._cancelled = 0;
 }
 
-void deactivate(ReceiveRequest& request) {
+[[gnu::noinline, gnu::cold]] void deactivate(ReceiveRequest& request) {
   request.base.req_base.req_pml_complete = true;
   request.life = kComponentDone;
   request.ompi().req_complete = REQUEST_COMPLETED;
   request.ompi().req_state = OMPI_REQUEST_INACTIVE;
 }
 
-// Takes an unexpected message or waits in the matcher. After success the request may be complete.
-int post(ReceiveRequest& request) {
-  const mca_pml_base_request_t& base = request.base.req_base;
-  CommunicatorState& state = *state_of(base.req_comm);
-  activate(request);
-  wake_heater();
-  void* message = nullptr;
-  tagline_status status;
-  {
-    const MatchTimer timer(state, TAGLINE_UNEXPECTED);
-    status = tagline_post_receive(state.matcher, envelope_of(state, base.req_peer, base.req_tag),
-                                  &request, &message, nullptr);
-  }
-  if (status == TAGLINE_QUEUED) return OMPI_SUCCESS;
-  if (status != TAGLINE_MATCHED) {
-    deactivate(request);
-    return error_of(status);
-  }
+[[gnu::noinline]] int take_stored(ReceiveRequest& request, void* message) {
   auto* stored = static_cast<StoredArrival*>(message);
   deliver(request, stored->view());
   discard(stored);
   return OMPI_SUCCESS;
+}
+
+inline tagline_status find_message(CommunicatorState& state, ReceiveRequest& request,
+                                   void** message) {
+  const mca_pml_base_request_t& base = request.base.req_base;
+  return tagline_post_receive(state.matcher, envelope_of(state, base.req_peer, base.req_tag),
+                              &request, message, nullptr);
+}
+// Timed, if the user has asked for that.
+[[gnu::noinline]] tagline_status find_message_timed(CommunicatorState& state,
+                                                    ReceiveRequest& request, void** message) {
+  const MatchTimer timer(state, TAGLINE_UNEXPECTED);
+  return find_message(state, request, message);
+}
+
+// An active request takes an unexpected message or waits in the matcher. After success it may be
+// complete.
+int post(ReceiveRequest& request) {
+  wake_heater();
+  CommunicatorState& state = *state_of(request.base.req_base.req_comm);
+  void* message = nullptr;
+  const tagline_status status = plugin.plain ? find_message(state, request, &message)
+                                             : find_message_timed(state, request, &message);
+  if (status == TAGLINE_QUEUED) return OMPI_SUCCESS;
+  if (status == TAGLINE_MATCHED) return take_stored(request, message);
+  deactivate(request);
+  return error_of(status);
 }
 
 // A request for a blocking call.
@@ -122,18 +132,49 @@ extern "C" int tagline_irecv_init(void* data, std::size_t count, ompi_datatype_t
   return OMPI_SUCCESS;
 }
 
-extern "C" int tagline_irecv(void* data, std::size_t count, ompi_datatype_t* datatype, int source,
-                             int tag, ompi_communicator_t* comm, ompi_request_t** handle) {
-  ReceiveRequest* request = receive_requests.take();
-  if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
-  prepare(*request, data, count, datatype, source, tag, comm, false);
-  *handle = &request->ompi();
-  const int status = post(*request);
-  if (status != OMPI_SUCCESS) {
-    recycle(*request);
+namespace {
+
+[[gnu::noinline]] int post_new(ReceiveRequest& request, ompi_request_t** handle) {
+  *handle = &request.ompi();
+  const int status = post(request);
+  if (status != OMPI_SUCCESS) [[unlikely]] {
+    recycle(request);
     *handle = MPI_REQUEST_NULL;
   }
   return status;
+}
+[[gnu::noinline]] int post_new_with_convertor(ReceiveRequest& request, ompi_request_t** handle) {
+  prepare_convertor(request);
+  return post_new(request, handle);
+}
+
+// Calls nothing that comes back, so that the arguments stay in their registers.
+[[gnu::always_inline]] inline int irecv_with(ReceiveRequest& request, void* data, std::size_t count,
+                                             ompi_datatype_t* datatype, int source, int tag,
+                                             ompi_communicator_t* comm, ompi_request_t** handle) {
+  prepare_plain(request, data, count, datatype, source, tag, comm, false);
+  activate(request);
+  return request.layout.contiguous ? post_new(request, handle)
+                                   : post_new_with_convertor(request, handle);
+}
+
+// There is no request at hand.
+[[gnu::noinline]] int irecv_soon(void* data, std::size_t count, ompi_datatype_t* datatype,
+                                 int source, int tag, ompi_communicator_t* comm,
+                                 ompi_request_t** handle) {
+  ReceiveRequest* request = receive_requests.take();
+  if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
+  return irecv_with(*request, data, count, datatype, source, tag, comm, handle);
+}
+
+}  // namespace
+
+extern "C" int tagline_irecv(void* data, std::size_t count, ompi_datatype_t* datatype, int source,
+                             int tag, ompi_communicator_t* comm, ompi_request_t** handle) {
+  ReceiveRequest* request = receive_requests.take_at_hand();
+  if (request == nullptr) [[unlikely]]
+    return irecv_soon(data, count, datatype, source, tag, comm, handle);
+  return irecv_with(*request, data, count, datatype, source, tag, comm, handle);
 }
 
 extern "C" int tagline_recv(void* data, std::size_t count, ompi_datatype_t* datatype, int source,
@@ -141,6 +182,7 @@ extern "C" int tagline_recv(void* data, std::size_t count, ompi_datatype_t* data
   ReceiveRequest* request = take_blocking_request();
   if (request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   prepare_blocking(*request, data, count, datatype, source, tag, comm);
+  activate(*request);
   const int error = post(*request);
   if (error != OMPI_SUCCESS) {
     return_blocking_request(*request);
@@ -170,6 +212,7 @@ int start_persistent(ReceiveRequest& request) {
     std::size_t position = 0;
     opal_convertor_set_position(&request.base.req_base.req_convertor, &position);
   }
+  activate(request);
   return post(request);
 }
 

@@ -116,6 +116,13 @@ void prepare(SendRequest& request, const void* buffer, std::size_t count, ompi_d
                                            &request.base.req_base.req_convertor);
 }
 
+void prepare_convertor(ReceiveRequest& request) {
+  mca_pml_base_request_t& base = request.base.req_base;
+  opal_convertor_copy_and_prepare_for_recv(ompi_proc_local_proc->super.proc_convertor,
+                                           &base.req_datatype->super, base.req_count, base.req_addr,
+                                           0, &base.req_convertor);
+}
+
 void unprepare(SendRequest& request) { unprepare_base(request.base.req_base, true); }
 void unprepare(ReceiveRequest& request) {
   unprepare_base(request.base.req_base, !request.layout.contiguous);

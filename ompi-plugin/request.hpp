@@ -227,30 +227,32 @@ inline void prepare_base(mca_pml_base_request_t& base, const void* buffer, std::
   describe(base, buffer, count, datatype, peer, tag, comm, persistent);
 }
 
-inline void lay_out(ReceiveRequest& request, void* buffer, std::size_t count,
-                    const ompi_datatype_t* datatype) {
+// For data that is not contiguous; what is, is copied without the convertor.
+void prepare_convertor(ReceiveRequest& request);
+
+// All but the convertor.
+[[gnu::always_inline]] inline void prepare_plain(ReceiveRequest& request, void* buffer,
+                                                 std::size_t count, ompi_datatype_t* datatype,
+                                                 int peer, int tag, ompi_communicator_t* comm,
+                                                 bool persistent) {
+  prepare_base(request.base.req_base, buffer, count, datatype, peer, tag, comm, persistent);
+  request.life = persistent ? std::uint32_t{kComponentDone} : 0;
   request.layout = Layout(buffer, count, datatype);
-  // Contiguous data is copied without the convertor.
-  if (!request.layout.contiguous) {
-    opal_convertor_copy_and_prepare_for_recv(ompi_proc_local_proc->super.proc_convertor,
-                                             &datatype->super, count, buffer, 0,
-                                             &request.base.req_base.req_convertor);
-  }
 }
 
 inline void prepare(ReceiveRequest& request, void* buffer, std::size_t count,
                     ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm,
                     bool persistent) {
-  prepare_base(request.base.req_base, buffer, count, datatype, peer, tag, comm, persistent);
-  request.life = persistent ? std::uint32_t{kComponentDone} : 0;
-  lay_out(request, buffer, count, datatype);
+  prepare_plain(request, buffer, count, datatype, peer, tag, comm, persistent);
+  if (!request.layout.contiguous) prepare_convertor(request);
 }
 
 inline void prepare_blocking(ReceiveRequest& request, void* buffer, std::size_t count,
                              ompi_datatype_t* datatype, int peer, int tag,
                              ompi_communicator_t* comm) {
   describe(request.base.req_base, buffer, count, datatype, peer, tag, comm, false);
-  lay_out(request, buffer, count, datatype);
+  request.layout = Layout(buffer, count, datatype);
+  if (!request.layout.contiguous) prepare_convertor(request);
 }
 
 opal_class_t* send_request_class();

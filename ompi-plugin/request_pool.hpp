@@ -24,17 +24,23 @@ class RequestPool {
   explicit constexpr RequestPool(opal_free_list_t& list) noexcept : list_(list) {}
 
   // Waits for one if the free list has a limit and all are in use.
-  Request* take() noexcept {
-    if (plugin.keeps_requests) [[unlikely]] {
+  [[gnu::noinline]] Request* take() noexcept {
+    if (plugin.keeps_requests) {
       if (Request* request = mine().take()) return request;
     }
     return reinterpret_cast<Request*>(opal_free_list_wait(&list_));
   }
+  // The same without any call, which would have the caller save its arguments; NULL: take().
+  [[gnu::always_inline]] Request* take_at_hand() noexcept {
+    if (plugin.threads) [[unlikely]]
+      return nullptr;
+    return reinterpret_cast<Request*>(opal_lifo_pop_st(&list_.super));
+  }
 
-  void give(Request& request) noexcept {
-    if (plugin.keeps_requests && mine().put(request)) [[unlikely]]
-      return;
-    give_to_list(request);
+  [[gnu::always_inline]] void give(Request& request) noexcept {
+    if (plugin.threads) [[unlikely]]
+      return give_among_threads(request);
+    opal_free_list_return_st(&list_, reinterpret_cast<opal_free_list_item_t*>(&request));
   }
 
   // Gives all back to the list. No other thread is in the component.
@@ -75,6 +81,11 @@ class RequestPool {
   // Stacks, and what tells threads apart with them, lie whole pages from each other.
   Kept& mine() noexcept {
     return kept_[((this_thread() >> 12) * 0x9e3779b97f4a7c15u) >> (64 - kBits)];
+  }
+
+  [[gnu::noinline]] void give_among_threads(Request& request) noexcept {
+    if (plugin.keeps_requests && mine().put(request)) return;
+    give_to_list(request);
   }
 
   void give_to_list(Request& request) noexcept {
