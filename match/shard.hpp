@@ -46,8 +46,7 @@ struct alignas(kCacheLine) Shard {
   std::uintptr_t thread = 0;      // likewise
   std::uint64_t numbers_end = 0;  // of the block that its next receive is numbered from
 
-  // In a line that all may read without taking the other from whoever works there. The core too:
-  // found in the line that each turn stores to twice, it costs a thread alone 2 to 5 % (Zen 3).
+  // In a line that all may read without taking the other from whoever works there.
   alignas(kCacheLine) std::atomic<BiasedLock::Favour> favour{0};  // that the lock gave last
   Core* core = nullptr;         // nullptr: nothing has come here yet
   std::unique_ptr<Core> owned;  // the same, but for the first shard, see ShardStore

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -72,7 +73,10 @@ class Shards : public ShardStore<Queue> {
   // The one shard, for the thread that called first, as long as no other one does; again when
   // none has for a while. Until its core, core_alone(), ends the turn. False: enter_favoured().
   [[gnu::always_inline]] bool enter_alone() noexcept { return first_.enter_first(); }
-  [[gnu::always_inline]] Core& core_alone() noexcept { return *first_core_; }
+  [[gnu::always_inline]] Core& core_alone() noexcept {
+    assert(first_core_.has_value());  // or who enters alone has missed that it is gone
+    return *first_core_;
+  }
 
   // open(shard) with the shard of the envelope, one of many, for the thread that its lock favours;
   // likewise. Otherwise closed(): find_open(). No need to look at the gate again: whoever else has

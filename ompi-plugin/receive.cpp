@@ -45,7 +45,7 @@ inline tagline_status find_message(CommunicatorState& state, ReceiveRequest& req
   return tagline_post_receive(state.matcher, envelope_of(state, base.req_peer, base.req_tag),
                               &request, message, nullptr);
 }
-// Timed, if the user has asked for that.
+// The same, timed if the user has asked for that.
 [[gnu::noinline]] tagline_status find_message_timed(CommunicatorState& state,
                                                     ReceiveRequest& request, void** message) {
   const MatchTimer timer(state, TAGLINE_UNEXPECTED);
