@@ -49,7 +49,7 @@ struct alignas(kCacheLine) Shard {
   // In a line that all may read without taking the other from whoever works there.
   alignas(kCacheLine) std::atomic<BiasedLock::Favour> favour{0};  // that the lock gave last
   Core* core = nullptr;         // nullptr: nothing has come here yet
-  std::unique_ptr<Core> owned;  // the same, but for the first shard, see ShardStore
+  std::unique_ptr<Core> owned;  // owns it, unless ShardStore does: the very first one
   // Seldom written.
   std::chrono::steady_clock::time_point since{};  // handovers are counted
 
