@@ -12,7 +12,8 @@
 //
 // Whether two units that the system reports to share a cache do so can be seen from
 // the time in which a line goes from one to the other: on virtual machines they may
-// not, and change. It is measured beside every point. Prints one JSON object a line.
+// not, and change within a second. It is measured beside every sample. Prints one JSON object a
+// line.
 #include <sched.h>
 #include <time.h>
 
@@ -128,7 +129,7 @@ class Neighbour {
 
 // ns for a line to go from one core to the other.
 double core_to_core_ns(Neighbour& neighbour) {
-  constexpr int kTurns = 2000;
+  constexpr int kTurns = 400;
   alignas(64) static std::atomic<int> ball;
   ball = 0;
   neighbour.start([] {
@@ -233,12 +234,17 @@ class Subject {
   std::vector<Request> requests_;
 };
 
-struct Samples {
-  std::vector<double> without, with;
-  void add(bool heated, double ns) { (heated ? with : without).push_back(ns); }
+class Samples {
+ public:
+  void add(bool heated, double ns, Neighbour& neighbour) {
+    (heated ? with_ns : without_ns).push_back(ns);
+    (heated ? with_line_ns : without_line_ns).push_back(core_to_core_ns(neighbour));
+  }
+  // Of one place in either: two rounds in a row. line_ns: from core to core just then.
+  std::vector<double> without_ns, with_ns, without_line_ns, with_line_ns;
 };
 
-void print(const std::string& fields, double line_ns, const Samples& samples) {
+void print(const std::string& fields, const Samples& samples) {
   const auto list = [](const std::vector<double>& values) {
     std::string text;
     for (const double value : values) {
@@ -248,8 +254,10 @@ void print(const std::string& fields, double line_ns, const Samples& samples) {
     }
     return text;
   };
-  std::printf("{%s,\"core_to_core_ns\":%.4g,\"without_ns\":[%s],\"with_ns\":[%s]}\n",
-              fields.c_str(), line_ns, list(samples.without).c_str(), list(samples.with).c_str());
+  std::printf(
+      "{%s,\"without_ns\":[%s],\"with_ns\":[%s],\"without_line_ns\":[%s],\"with_line_ns\":[%s]}\n",
+      fields.c_str(), list(samples.without_ns).c_str(), list(samples.with_ns).c_str(),
+      list(samples.without_line_ns).c_str(), list(samples.with_line_ns).c_str());
   std::fflush(stdout);
 }
 
@@ -281,11 +289,12 @@ void measure_matches(const Machine& machine, const Place& place, std::vector<Evi
       const double end = now_ns() + kComputePhaseNs;
       do eviction.work.sweep();
       while (now_ns() < end);
-      samples.add(heated, subject.match_ns());
+      const double ns = subject.match_ns();
       machine.heat(false);
+      samples.add(heated, ns, machine.neighbour);
     }
     print("\"measure\":\"cold_match\",\"evicted\":\"" + std::string(eviction.name) + "\"," + fields,
-          core_to_core_ns(machine.neighbour), samples);
+          samples);
   }
   Samples samples;
   const double once = (subject.pair_ns(10), subject.pair_ns(10));
@@ -294,11 +303,11 @@ void measure_matches(const Machine& machine, const Place& place, std::vector<Evi
     const bool heated = (i + i / 2) % 2 != 0;
     machine.heat(heated);
     subject.pair_ns(pairs / 4);
-    samples.add(heated, subject.pair_ns(pairs));
+    const double ns = subject.pair_ns(pairs);
     machine.heat(false);
+    samples.add(heated, ns, machine.neighbour);
   }
-  print("\"measure\":\"hot_pair\",\"evicted\":\"none\"," + fields,
-        core_to_core_ns(machine.neighbour), samples);
+  print("\"measure\":\"hot_pair\",\"evicted\":\"none\"," + fields, samples);
 }
 
 // Time of a fixed piece of work on the heater's unit: sums over data that fit into
@@ -324,12 +333,12 @@ void measure_neighbour(const Machine& machine, std::size_t lines, int rounds,
       ns = now_ns() - start;
     });
     machine.heat(false);
-    samples.add(heated, ns);
+    samples.add(heated, ns, machine.neighbour);
   }
   tagline_heater_deregister(machine.heater, region.data());
   print("\"measure\":\"neighbour_compute\",\"region_lines\":" + std::to_string(lines) +
             ",\"sleep_ns\":" + std::to_string(sleep_ns),
-        core_to_core_ns(machine.neighbour), samples);
+        samples);
 }
 
 tagline_heater* make_heater(const tagline_heater_options& options) {

@@ -28,7 +28,7 @@ constexpr double kSharedNs = 70;
 constexpr const char* kAxes[] = {"measure", "structure", "isa",          "side",    "depth",
                                  "nodes",   "evicted",   "region_lines", "sleep_ns"};
 
-// A point of the program while the units were together, or while they were apart.
+// Rounds of a point of the program while the units were together, or while they were apart.
 struct Result {
   Record point;
   bool is_shared = false;
@@ -38,16 +38,13 @@ struct Result {
 class Results {
  public:
   void add(const Record& point) {
-    const double line_ns = point["core_to_core_ns"];
-    std::string key;
-    for (const char* const axis : kAxes) key += point.value(axis, Record()).dump() + "/";
-    const auto [place, is_new] = index_.try_emplace({key, line_ns < kSharedNs}, results_.size());
-    if (is_new) results_.push_back({point, line_ns < kSharedNs, {}, {}, {}, {}});
-    Result& result = results_[place->second];
-    result.line_ns.push_back(line_ns);
-    const auto without = point["without_ns"].get<std::vector<double>>();
-    const auto with = point["with_ns"].get<std::vector<double>>();
+    const auto values = [&](const char* name) { return point[name].get<std::vector<double>>(); };
+    const auto without = values("without_ns"), with = values("with_ns");
+    const auto without_line = values("without_line_ns"), with_line = values("with_line_ns");
     for (std::size_t i = 0; i < std::min(without.size(), with.size()); ++i) {
+      const double line_ns = std::max(without_line[i], with_line[i]);
+      Result& result = of(point, line_ns < kSharedNs);
+      result.line_ns.push_back(line_ns);
       result.without.push_back(without[i]);
       result.with.push_back(with[i]);
       result.ratios.push_back(without[i] / with[i]);
@@ -56,6 +53,14 @@ class Results {
   const std::vector<Result>& all() const { return results_; }
 
  private:
+  Result& of(const Record& point, bool is_shared) {
+    std::string key;
+    for (const char* const axis : kAxes) key += point.value(axis, Record()).dump() + "/";
+    const auto [place, is_new] = index_.try_emplace({key, is_shared}, results_.size());
+    if (is_new) results_.push_back({point, is_shared, {}, {}, {}, {}});
+    return results_[place->second];
+  }
+
   std::map<std::pair<std::string, bool>, std::size_t> index_;
   std::vector<Result> results_;
 };
