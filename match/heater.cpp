@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C contract of the hot cache: arguments are checked here.
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -52,12 +53,43 @@ Value or_default(Value value, Value by_default) noexcept {
 // threads may call. Seldom enough for one lock for all.
 std::mutex attaching;
 
+// Most of these are shorter than that. What lies behind is touched for nothing.
+constexpr std::size_t kBytesOfACall = 2 * tagline::kCacheLine;
+constexpr std::size_t kBytesOfAnOperation = 11 * tagline::kCacheLine;
+
+// The calls of this library that lead to an operation.
+void tell_of_calls(tagline::MemoryObserver& observer) noexcept {
+  const auto tell = [&](auto* call) {
+    observer.code_in_use(reinterpret_cast<const void*>(call), kBytesOfACall);
+  };
+  tell(&tagline_post_receive);
+  tell(&tagline_arrive);
+  tell(&tagline_claim);
+  tell(&tagline_append_receive);
+  tell(&tagline_match_message);
+  tell(&tagline_append_message);
+}
+
 bool is_attached(const tagline_heater& heater, const tagline_matcher& matcher) noexcept {
   const auto* memory = static_cast<const tagline::HeatedMemory*>(matcher.memory_observer.get());
   return memory != nullptr && memory->is_of(*heater.cache);
 }
 
 }  // namespace
+
+// The language does not tell where a virtual function's code is, but its table does, whose
+// layout the Itanium C++ ABI sets, which all compilers on Linux follow: behind the two
+// destructors come the functions in the order of their declaration.
+void tagline_matcher::tell_of_code(tagline::MemoryObserver& observer) const noexcept {
+  constexpr std::size_t kDestructors = 2;
+  constexpr std::size_t kOperations = 6;
+  const void* const* table;
+  std::memcpy(&table, static_cast<const void*>(this), sizeof table);
+  observer.code_in_use(table, (kDestructors + kOperations) * sizeof *table);
+  for (std::size_t i = 0; i < kOperations; ++i) {
+    observer.code_in_use(table[kDestructors + i], kBytesOfAnOperation);
+  }
+}
 
 extern "C" {
 
@@ -96,6 +128,8 @@ tagline_status tagline_heater_attach(tagline_heater* heater, tagline_matcher* ma
     const std::lock_guard guard(attaching);
     if (matcher->memory_observer != nullptr) return invalid("the matcher is attached already");
     auto memory = std::make_unique<tagline::HeatedMemory>(heater->cache);
+    tell_of_calls(*memory);
+    matcher->tell_of_code(*memory);
     const tagline_status status = matcher->observe_memory(memory.get());
     if (status == TAGLINE_OK) matcher->memory_observer = std::move(memory);
     return status;

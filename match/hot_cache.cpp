@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <system_error>
 
@@ -86,49 +87,56 @@ void HotCache::stop() noexcept {
 
 bool HotCache::add(const void* begin, std::size_t bytes, const void* owner) {
   const std::lock_guard lock(registry_);
-  const auto [place, is_new] = regions_.try_emplace(begin, nullptr);
-  if (!is_new) return false;
-  Region* region = free_;
-  if (region != nullptr) {
-    free_ = region->next_free;
-  } else {
-    region = new (std::nothrow) Region;
-    if (region == nullptr) {
-      regions_.erase(place);
-      throw std::bad_alloc();
-    }
-    // release: pairs with the acquire in pass(), which reads the record.
-    (last_ == nullptr ? first_ : last_->next).store(region, std::memory_order_release);
-    last_ = region;
-  }
-  place->second = region;
-  region->owner = owner;
-  const auto address = reinterpret_cast<std::uintptr_t>(begin);
-  region->lines = (address % kCacheLine + bytes + kCacheLine - 1) / kCacheLine;
-  // release: pairs with the load in touch(), which goes on to read `lines`.
-  region->begin.store(static_cast<const std::byte*>(begin), std::memory_order_release);
+  if (regions_.contains(begin)) return false;
+  make_region(begin, bytes, owner);
   return true;
+}
+
+void HotCache::share(const void* begin, std::size_t bytes, const void* owner) {
+  const std::lock_guard lock(registry_);
+  const auto found = regions_.find(begin);
+  if (found == regions_.end()) return make_region(begin, bytes, owner);
+  std::vector<const void*>& owners = found->second->owners;
+  if (std::ranges::count(owners, owner) == 0) owners.push_back(owner);
+}
+
+void HotCache::make_region(const void* begin, std::size_t bytes, const void* owner) {
+  if (free_ == nullptr) {
+    free_ = new Region;
+    // release: pairs with the acquire in pass(), which reads the record.
+    (last_ == nullptr ? first_ : last_->next).store(free_, std::memory_order_release);
+    last_ = free_;
+  }
+  Region& region = *free_;
+  region.owners.assign(1, owner);
+  regions_.emplace(begin, &region);
+  free_ = region.next_free;
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  region.lines = (address % kCacheLine + bytes + kCacheLine - 1) / kCacheLine;
+  // release: pairs with the load in touch(), which goes on to read `lines`.
+  region.begin.store(static_cast<const std::byte*>(begin), std::memory_order_release);
 }
 
 bool HotCache::remove(const void* begin, const void* owner) noexcept {
   const std::lock_guard lock(registry_);
   const auto found = regions_.find(begin);
-  if (found == regions_.end() || found->second->owner != owner) return false;
-  retire(*found->second);
-  regions_.erase(found);
+  if (found == regions_.end() || std::erase(found->second->owners, owner) == 0) return false;
+  retire_unowned(found);
   return true;
 }
 
 void HotCache::remove_all_of(const void* owner) noexcept {
   const std::lock_guard lock(registry_);
   for (auto place = regions_.begin(); place != regions_.end();) {
-    if (place->second->owner == owner) {
-      retire(*place->second);
-      place = regions_.erase(place);
-    } else {
-      ++place;
-    }
+    std::erase(place->second->owners, owner);
+    place = retire_unowned(place);
   }
+}
+
+HotCache::Places::iterator HotCache::retire_unowned(Places::iterator place) noexcept {
+  if (!place->second->owners.empty()) return std::next(place);
+  retire(*place->second);
+  return regions_.erase(place);
 }
 
 // seq_cst, this store and load and their mirror images in touch(): the heater says
@@ -235,6 +243,11 @@ HotCache::Counts HotCache::counts() noexcept {
 
 void HeatedMemory::in_use(const void* block, std::size_t bytes) noexcept try {
   cache_->add(block, bytes, this);
+} catch (const std::bad_alloc&) {
+}
+
+void HeatedMemory::code_in_use(const void* begin, std::size_t bytes) noexcept try {
+  cache_->share(begin, bytes, this);
 } catch (const std::bad_alloc&) {
 }
 

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include "match/processing_unit.hpp"
 #include "queues/node_memory.hpp"
@@ -21,12 +22,12 @@ namespace tagline {
 // a processing unit that shares a cache with the thread that matches, which after
 // a compute phase then finds its queues in that cache, or in the heater's own.
 //
-// Regions are the blocks of node memory, not the entries in them: who appends,
-// matches or removes does not know of the heater, and meets no lock of it unless
-// blocks come or go.
+// Regions are the blocks of node memory and the code of matching, not the entries in them: who
+// appends, matches or removes does not know of the heater, and meets no lock of it unless blocks
+// come or go.
 //
-//   first_ -> [begin lines owner] -> [free] -> [begin lines owner] -> nullptr
-//                                                  ^ touching_
+//   first_ -> [begin lines owners] -> [free] -> [begin lines owners] -> nullptr
+//                                                   ^ touching_
 //
 // Giving memory back is what has to wait for the heater. A region's record stays
 // in the list for good and is used again, so the heater walks the list without a
@@ -60,6 +61,8 @@ class HotCache {
 
   // False if the address is a region already.
   bool add(const void* begin, std::size_t bytes, const void* owner);
+  // Is a region, if need be of one owner more, until the last of them removes it.
+  void share(const void* begin, std::size_t bytes, const void* owner);
   // False if it is none, or another owner's.
   bool remove(const void* begin, const void* owner) noexcept;
   void remove_all_of(const void* owner) noexcept;
@@ -88,16 +91,19 @@ class HotCache {
   struct Region {
     std::atomic<const std::byte*> begin{nullptr};  // nullptr: the record is free
     std::size_t lines = 0;                         // written while it is free, and nobody is at it
-    const void* owner = nullptr;                   // this and the next are guarded by registry_
+    std::vector<const void*> owners;               // this and the next are guarded by registry_
     Region* next_free = nullptr;
     std::atomic<Region*> next{nullptr};
   };
+  using Places = std::unordered_map<const void*, Region*>;
 
   void run() noexcept;
   void pass() noexcept;
   std::size_t touch(Region& region, std::size_t most) noexcept;
   void rest() noexcept;
   void wake_sleeper() noexcept;
+  void make_region(const void* begin, std::size_t bytes, const void* owner);
+  Places::iterator retire_unowned(Places::iterator place) noexcept;
   void retire(Region& region) noexcept;
   bool is_halted() const noexcept {
     return is_paused_.load(std::memory_order_relaxed) ||
@@ -110,7 +116,7 @@ class HotCache {
   std::atomic<Region*> first_{nullptr};
   Region* last_ = nullptr;
   Region* free_ = nullptr;
-  std::unordered_map<const void*, Region*> regions_;  // in use, by their begin
+  Places regions_;  // in use, by their begin
   std::atomic<Region*> touching_{nullptr};
 
   std::mutex sleep_;  // guards what the heater waits for
@@ -134,8 +140,9 @@ class HeatedMemory final : public MemoryObserver {
  public:
   explicit HeatedMemory(std::shared_ptr<HotCache> cache) noexcept : cache_(std::move(cache)) {}
   ~HeatedMemory() override { cache_->remove_all_of(this); }
-  // Without memory for a record the block stays as cold as it is.
+  // Without memory for a record a block or code stays as cold as it is.
   void in_use(const void* block, std::size_t bytes) noexcept override;
+  void code_in_use(const void* begin, std::size_t bytes) noexcept override;
   void out_of_use(const void* block) noexcept override { cache_->remove(block, this); }
   bool is_of(const HotCache& cache) const noexcept { return cache_.get() == &cache; }
 

@@ -47,6 +47,11 @@ struct tagline_matcher {
     return status;
   }
 
+  // Tells the observer of the code of the six operations of every message, and of the table
+  // that leads there: for a match in cold caches that is as many lines as a queue of some ten
+  // entries.
+  void tell_of_code(tagline::MemoryObserver& observer) const noexcept;
+
   // What a matcher around another one says of itself.
   void describe_as(const tagline_matcher& other) {
     queue_name = other.queue_name;

@@ -14,6 +14,9 @@ class MemoryObserver {
  public:
   virtual ~MemoryObserver() = default;
   virtual void in_use(const void* block, std::size_t bytes) noexcept = 0;
+  // Code, which others use as well and which stays where it is: as long as this observer lives.
+  // May be said more than once.
+  virtual void code_in_use(const void* begin, std::size_t bytes) noexcept = 0;
   // Once this returns the observer looks at the block no more. It may never have
   // been told of it.
   virtual void out_of_use(const void* block) noexcept = 0;

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <unwind.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -16,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "match/operations.hpp"
 #include "match/tagline.h"
 #include "tests/support/all_matchers.hpp"
 #include "tests/support/effort.hpp"
@@ -260,11 +263,85 @@ TEST_F(HotCache, NoRegionIsTouchedOnceItIsGone) {
   EXPECT_EQ(statistics_of(heater_).regions, 0u);
 }
 
+// ---- Code ------------------------------------------------------------------------
+
+[[gnu::noinline]] const void* calling_function() {
+  return _Unwind_FindEnclosingFunction(__builtin_return_address(0));
+}
+
+// Each of the six operations of every message notes where its code begins.
+struct OperationsThatTell final : tagline_matcher {
+  tagline_status here(std::size_t i, const void* code) noexcept {
+    begins[i] = code;
+    return TAGLINE_OK;
+  }
+  tagline_status post_receive(Envelope, void*, void**, tagline_handle*) noexcept override {
+    return here(0, calling_function());
+  }
+  tagline_status arrive(Envelope, void*, void**) noexcept override {
+    return here(1, calling_function());
+  }
+  tagline_status claim(Envelope, void**, Envelope*) noexcept override {
+    return here(2, calling_function());
+  }
+  tagline_status append_receive(Envelope, void*, tagline_handle*) noexcept override {
+    return here(3, calling_function());
+  }
+  tagline_status match_message(Envelope, void**) noexcept override {
+    return here(4, calling_function());
+  }
+  tagline_status append_message(Envelope, void*) noexcept override {
+    return here(5, calling_function());
+  }
+  tagline_status probe(Envelope, void**, Envelope*) noexcept override { return TAGLINE_INVALID; }
+  tagline_status cancel_receive(Envelope, void*) noexcept override { return TAGLINE_INVALID; }
+  tagline_status cancel_handle(std::uint64_t, tagline_handle) noexcept override {
+    return TAGLINE_INVALID;
+  }
+  std::size_t drop_context(std::uint64_t, tagline_visitor, void*) override { return 0; }
+  std::size_t drop_source(std::uint64_t, std::int32_t, tagline_visitor, void*) override {
+    return 0;
+  }
+  tagline_status set_hints(std::uint64_t, unsigned) noexcept override { return TAGLINE_INVALID; }
+  void for_each(tagline_visitor, void*) const override {}
+  tagline_statistics statistics() const noexcept override { return {}; }
+  tagline_status observe_memory(MemoryObserver*) noexcept override { return TAGLINE_INVALID; }
+
+  std::array<const void*, 6> begins{};
+};
+
+struct CodeObserver final : MemoryObserver {
+  void in_use(const void*, std::size_t) noexcept override {}
+  void out_of_use(const void*) noexcept override {}
+  void code_in_use(const void* begin, std::size_t) noexcept override { begins.push_back(begin); }
+  std::vector<const void*> begins;
+};
+
+TEST(HotCacheCode, IsThatOfTheSixOperations) {
+  OperationsThatTell matcher;
+  void* out = nullptr;
+  tagline_post_receive(&matcher, {1, 0, 0}, nullptr, &out, nullptr);
+  tagline_arrive(&matcher, {1, 0, 0}, nullptr, &out);
+  tagline_claim(&matcher, {1, 0, 0}, &out, nullptr);
+  tagline_append_receive(&matcher, {1, 0, 0}, nullptr, nullptr);
+  tagline_match_message(&matcher, {1, 0, 0}, &out);
+  tagline_append_message(&matcher, {1, 0, 0}, nullptr);
+  CodeObserver observer;
+  matcher.tell_of_code(observer);
+  for (const void* const begin : matcher.begins) {
+    ASSERT_NE(begin, nullptr);
+    EXPECT_EQ(std::ranges::count(observer.begins, begin), 1);
+  }
+  EXPECT_EQ(observer.begins.size(), 7u);  // and the table
+}
+
 // ---- Matchers --------------------------------------------------------------------
 
 class HeatedMatcher : public HotCache, public testing::WithParamInterface<std::string> {
  protected:
-  MatcherPointer matcher() const { return make_matcher({GetParam().c_str(), nullptr, 0, 0, 0, nullptr, 0, 0}); }
+  MatcherPointer matcher() const {
+    return make_matcher({GetParam().c_str(), nullptr, 0, 0, 0, nullptr, 0, 0});
+  }
 };
 
 // Posts receives with tags of their own and matches them in random order, the newest
@@ -346,6 +423,25 @@ TEST_P(HeatedMatcher, MatchesAndGivesMemoryBackWhileTheHeaterTouchesIt) {
       EXPECT_LT(statistics_of(heater_).region_lines, deep / 2);
     }
   }
+  EXPECT_EQ(statistics_of(heater_).regions, 0u);
+}
+
+TEST_P(HeatedMatcher, ItsCodeIsARegionAsLongAsAnyMatcherRunsIt) {
+  const auto attached = [&] {
+    MatcherPointer one = matcher();
+    EXPECT_EQ(tagline_heater_attach(heater_.get(), one.get()), TAGLINE_OK);
+    return one;
+  };
+  MatcherPointer one = attached();
+  const auto alone = statistics_of(heater_).regions;
+  EXPECT_GE(alone, 7u);
+  MatcherPointer other = attached();
+  // The other has memory of its own; that it has brings no code again.
+  const auto both = statistics_of(heater_).regions;
+  EXPECT_LE(both, 2 * alone - 7);
+  one.reset();
+  EXPECT_EQ(statistics_of(heater_).regions, alone);
+  EXPECT_EQ(tagline_heater_detach(heater_.get(), other.get()), TAGLINE_OK);
   EXPECT_EQ(statistics_of(heater_).regions, 0u);
 }
 
