@@ -180,6 +180,28 @@ std::string verdicts(const Results& results, bool is_shared) {
   return table.text() + "\n";
 }
 
+// Only where the units share a cache: a heater can do nothing elsewhere.
+std::vector<Goal> judge(const Results& results) {
+  Floor walks("linear behind 64 to 1024 entries, L1, L2 and L3 evicted: at least 1.25", 1.25);
+  Floor cold("every structure, depth and phase: at least 1", 1);
+  Floor hot("queues that are hot already: at least 0.97", 0.97);
+  for (const Result& result : results.all()) {
+    const Record& point = result.point;
+    if (!result.is_shared || point["measure"] == "neighbour_compute") continue;
+    const std::string structure = point["structure"], side = point["side"], nodes = point["nodes"],
+                      evicted = point["evicted"];
+    const int depth = point["depth"];
+    const std::string where =
+        structure + ", " + side + ", " + std::to_string(depth) + ", " + nodes + ", " + evicted;
+    const Spread spread = spread_of(result.ratios);
+    (point["measure"] == "hot_pair" ? hot : cold).note(where, spread);
+    if (structure == "linear" && evicted == "l1_l2_l3" && depth >= 64 && depth <= 1024) {
+      walks.note(where, spread);
+    }
+  }
+  return {walks.goal(), cold.goal(), hot.goal()};
+}
+
 Plot plot_of(const Results& results, bool is_shared) {
   Plot plot{std::string("A match with cold caches: times faster with a heater") +
                 (is_shared ? "" : " (the units share no cache)"),
@@ -255,7 +277,8 @@ void run(const Context& context, const Settings& settings, int& exit_code) {
   for (const bool is_shared : {true, false}) {
     const std::size_t points = is_shared ? shared : records.size() - shared;
     if (points == 0) continue;
-    std::printf("%zu points while a line went from one unit to the other %s\n\n", points,
+    std::printf("%zu points, of rounds in which a line went from one unit to the other %s\n\n",
+                points,
                 is_shared ? "as it does through a cache that they share"
                           : "too slowly for that: the system reports a shared cache, but there is "
                             "none (a virtual machine's units wander), and a heater cannot help");
@@ -266,6 +289,10 @@ void run(const Context& context, const Settings& settings, int& exit_code) {
     }
     std::printf("%s", verdicts(results, is_shared).c_str());
   }
+  std::printf("%s\n",
+              goal_table("Goals (medians; times faster with a heater, units that share a cache)",
+                         judge(results))
+                  .c_str());
   std::printf("%s", neighbour_table(results).c_str());
   std::printf("%s/hotcache.json, .csv, .svg\n", context.output.c_str());
   if (!plotted) exit_code = 1;
