@@ -48,8 +48,7 @@ struct tagline_matcher {
   }
 
   // Tells the observer of the code of the six operations of every message, and of the table
-  // that leads there: for a match in cold caches that is as many lines as a queue of some ten
-  // entries.
+  // that leads there: half of the lines that a match in cold caches waits for.
   void tell_of_code(tagline::MemoryObserver& observer) const noexcept;
 
   // What a matcher around another one says of itself.

@@ -400,9 +400,9 @@ TAGLINE_API void tagline_heater_destroy(tagline_heater* heater);
  * Make all memory that a matcher's queues use and will use regions of the heater:
  * chunks of nodes, tables and the queues' heads, which of a matcher for one thread is the
  * matcher itself; and the code of the six operations that a message or a receive takes (80
- * lines, 150 of a matcher for several threads, once for all that run it). What serves several threads stays out: locks,
- * the words that tell a call its shard, the few newest entries of a tail queue.
- * tagline_destroy() detaches.
+ * lines, 150 of a matcher for several threads, once for all that run it). What serves several
+ * threads stays out: locks, the words that tell a call its shard, the few newest entries of a
+ * tail queue. tagline_destroy() detaches.
  *
  * @return TAGLINE_OK; TAGLINE_INVALID if the matcher is attached already;
  *         TAGLINE_NO_MEMORY.
