@@ -60,7 +60,7 @@ count() {
   if ! valgrind --tool=callgrind --callgrind-out-file="$work/out" --collect-atstart=no \
     --toggle-collect=tagline_post_receive --toggle-collect=tagline_arrive \
     "${simulate[@]}" \
-    "$engine" --subset quick --filter "$2" --passes "$1" >"$work/name" 2>"$work/log"; then
+    "$engine" --subset full --filter "$2" --passes "$1" >"$work/name" 2>"$work/log"; then
     tail -5 "$work/log" >&2
     exit 1
   fi

@@ -89,8 +89,8 @@ class WindowedIndex {
   Glance take_oldest(const MatchKey& key, void** cookie) noexcept {
     return window_.take_oldest(key, cookie);
   }
-  bool lacks_behind_oldest(const MatchKey& key, std::uint64_t& depth) const noexcept {
-    return window_.lacks_behind_oldest(key, depth);
+  std::size_t number_without_match(const MatchKey& key) const noexcept {
+    return window_.number_without_match(key);
   }
 
   // Whether one look tells the oldest entry that meets an exact key: nearly always. Then

@@ -34,7 +34,8 @@ concept KeepsGroup = requires(Structure structure) {
 //
 //   take_oldest(key, cookie)         take(), if one look finds the oldest entry to be the
 //                                    match; none: it is no match
-//   lacks_behind_oldest(key, depth)  then: one look tells that no other entry is
+//   number_without_match(key)        then: how many entries there are, 1 or 2, if one look tells
+//                                    that no other is either; else 0
 //   take_in(entry)                   append() by another way, where has_room() says no;
 //   take_in_at_hand(entry, next)     the same, if one look and no call do it; next: an exact
 //                                    key that comes soon
@@ -114,29 +115,35 @@ class NewestEntry {
   template <class Count>
   Glance take_at_hand(const MatchKey& key, void** cookie, Count count) noexcept {
     if (is_indexed()) __builtin_unreachable();  // spares what follows another look
-    std::uint64_t depth = 1;
+    // Each number that is counted is written out: to add a constant takes half the instructions.
+    const auto take_newest = [&](std::uint64_t depth) {
+      *cookie = newest_.cookie;
+      waits_ = false;
+      count(depth, true);
+      return Glance::taken;
+    };
     if (older_.empty()) {
-      if (!keys_meet(newest_.key, key)) {
-        count(1, false);
-        return Glance::none;
-      }
-    } else {
-      switch (take_oldest(older_, key, cookie)) {
-        case Glance::taken:
-          count(1, true);
-          return Glance::taken;
-        case Glance::none:
-          if (is_newest_met(key) && (overtaking_ || lacks_behind_oldest(older_, key, depth))) break;
-          return Glance::unknown;
-        case Glance::unknown:
-          if (overtaking_ && is_newest_met(key)) break;
-          return Glance::unknown;
-      }
+      if (keys_meet(newest_.key, key)) return take_newest(1);
+      count(1, false);
+      return Glance::none;
     }
-    *cookie = newest_.cookie;
-    waits_ = false;
-    count(depth, true);
-    return Glance::taken;
+    switch (take_oldest(older_, key, cookie)) {
+      case Glance::taken:
+        count(1, true);
+        return Glance::taken;
+      case Glance::none:
+        if (!is_newest_met(key)) return Glance::unknown;
+        switch (number_without_match(older_, key)) {
+          case 1:
+            return take_newest(2);
+          case 2:
+            return take_newest(3);
+        }
+        break;
+      case Glance::unknown:
+        break;
+    }
+    return overtaking_ && is_newest_met(key) ? take_newest(1) : Glance::unknown;
   }
 
   // Whether the structure keeps older entries in an index now, and what then takes the place
@@ -283,11 +290,10 @@ class NewestEntry {
     return Glance::unknown;
   }
 
-  static bool lacks_behind_oldest(Structure& older, const MatchKey& key,
-                                  std::uint64_t& depth) noexcept {
-    if constexpr (requires { older.lacks_behind_oldest(key, depth); })
-      return older.lacks_behind_oldest(key, depth);
-    return false;
+  static std::size_t number_without_match(Structure& older, const MatchKey& key) noexcept {
+    if constexpr (requires { older.number_without_match(key); })
+      return older.number_without_match(key);
+    return 0;
   }
 
   static bool is_newest(Hit hit) noexcept { return hit == Structure::kBeyond; }

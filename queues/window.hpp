@@ -67,17 +67,16 @@ class Window {
     return Glance::taken;
   }
 
-  // True if there is at most one entry behind the oldest, and it does not meet the key.
-  // depth grows by the entries there are.
-  bool lacks_behind_oldest(const MatchKey& key, std::uint64_t& depth) const noexcept {
+  // Where the oldest entry does not meet the key: how many there are, if at most one is behind it
+  // that does not either; else 0.
+  std::size_t number_without_match(const MatchKey& key) const noexcept {
     // No instruction: what was loaded for the oldest is loaded again, for to keep it would take
     // registers that every caller then has to save.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const std::size_t length = tail_ - head_;
-    depth += length;
     if (length == 1) [[likely]]
-      return true;
-    return length == 2 && !meets(tail_ - 1, key);
+      return 1;
+    return length == 2 && !meets(tail_ - 1, key) ? 2 : 0;
   }
 
   // Looks at the oldest entry, and at the newest if there are two.
