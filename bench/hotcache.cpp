@@ -234,13 +234,13 @@ class Subject {
   std::vector<Request> requests_;
 };
 
-class Samples {
- public:
+struct Samples {
+  // line_ns: from core to core just then.
   void add(bool heated, double ns, Neighbour& neighbour) {
     (heated ? with_ns : without_ns).push_back(ns);
     (heated ? with_line_ns : without_line_ns).push_back(core_to_core_ns(neighbour));
   }
-  // Of one place in either: two rounds in a row. line_ns: from core to core just then.
+  // Two rounds in a row have the same place in all four.
   std::vector<double> without_ns, with_ns, without_line_ns, with_line_ns;
 };
 

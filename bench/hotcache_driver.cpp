@@ -21,7 +21,7 @@ struct Settings {
   long sleep_ns = 0;
 };
 
-// A line takes some 25 ns from one core to another through a cache that they share,
+// A line takes 25 to 60 ns from one core to another through a cache that they share,
 // and over 100 ns otherwise.
 constexpr double kSharedNs = 70;
 

@@ -53,7 +53,8 @@ Value or_default(Value value, Value by_default) noexcept {
 // threads may call. Seldom enough for one lock for all.
 std::mutex attaching;
 
-// Most of these are shorter than that. What lies behind is touched for nothing.
+// Most of these are shorter than that. What lies behind is touched for nothing, or is one of the
+// ways in match/matcher_ways.hpp, which an operation ends in by a jump.
 constexpr std::size_t kBytesOfACall = 2 * tagline::kCacheLine;
 constexpr std::size_t kBytesOfAnOperation = 11 * tagline::kCacheLine;
 

@@ -38,7 +38,7 @@ namespace tagline {
 // up every kBlockLines, so the wait is a microsecond or two, unless the system has
 // taken the heater's processing unit away just then.
 //
-// Guarantees: add() and remove() are for any thread; wake() costs a load as long as
+// Guarantees: add(), share() and remove() are for any thread; wake() costs a load as long as
 // there is nothing to wake; pause() stops the heater within kBlockLines.
 class HotCache {
  public:
@@ -135,7 +135,8 @@ class HotCache {
   alignas(kCacheLine) std::thread heater_;
 };
 
-// What a matcher tells its memory to: adds its blocks, and removes them when it dies.
+// What a matcher tells its memory and its code to: adds its blocks, shares its code, and removes
+// both when it dies.
 class HeatedMemory final : public MemoryObserver {
  public:
   explicit HeatedMemory(std::shared_ptr<HotCache> cache) noexcept : cache_(std::move(cache)) {}

@@ -75,6 +75,7 @@ class LockedMatcher final : public tagline_matcher {
   }
   tagline_status observe_memory(MemoryObserver* observer) noexcept override {
     LockGuard guard(lock_);
+    if (observer != nullptr) core_.tell_of_code(*observer);
     return core_.observe_memory(observer);
   }
   void for_each(tagline_visitor visit, void* user) const override {

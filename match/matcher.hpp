@@ -189,7 +189,6 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     memory.note_out_of_use(this);
     memory.set_observer(observer);
     memory.note_in_use(this, sizeof *this);
-    if (observer != nullptr) this->tell_of_code(*observer);
     if (observer == nullptr || contexts_.empty() || contexts_.move_queues()) return TAGLINE_OK;
     memory.note_out_of_use(this);
     memory.set_observer(nullptr);

@@ -16,6 +16,7 @@ struct tagline_matcher {
   using Envelope = tagline_envelope;
 
   virtual ~tagline_matcher() = default;
+  // The six operations of every message come first, for tell_of_code().
   virtual tagline_status post_receive(Envelope, void* receive, void** message,
                                       tagline_handle* handle) noexcept = 0;
   virtual tagline_status arrive(Envelope, void* message, void** receive) noexcept = 0;
@@ -48,7 +49,7 @@ struct tagline_matcher {
   }
 
   // Tells the observer of the code of the six operations of every message, and of the table
-  // that leads there: half of the lines that a match in cold caches waits for.
+  // that leads there: for a match in cold caches, as many lines as a short queue or an index.
   void tell_of_code(tagline::MemoryObserver& observer) const noexcept;
 
   // What a matcher around another one says of itself.

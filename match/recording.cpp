@@ -192,6 +192,7 @@ class RecordingMatcher final : public tagline_matcher {
   }
 
   tagline_status observe_memory(MemoryObserver* observer) noexcept override {
+    if (observer != nullptr) matcher_->tell_of_code(*observer);
     return matcher_->observe_memory(observer);
   }
 

@@ -69,7 +69,7 @@ class ShardStore : protected GateWord {
   tagline_status observe_memory(MemoryObserver* observer) noexcept {
     tagline_status status = TAGLINE_OK;
     const auto tell = [&](Core& core) {
-      if (status == TAGLINE_OK) status = core.observe_memory(observer);
+      if (status == TAGLINE_OK) status = observe(core, observer);
     };
     for_each_core(tell);
     if (status != TAGLINE_OK) {
@@ -226,6 +226,12 @@ class ShardStore : protected GateWord {
     return shards;
   }
 
+  // A shard's calls run its core's.
+  static tagline_status observe(Core& core, MemoryObserver* observer) noexcept {
+    if (observer != nullptr) core.tell_of_code(*observer);
+    return core.observe_memory(observer);
+  }
+
   // Throws std::bad_alloc.
   std::unique_ptr<Core> make_core(std::uint64_t first_number) {
     auto core = std::make_unique<Core>(parameters_, kernels_, 0, first_number, limit_.get());
@@ -233,7 +239,7 @@ class ShardStore : protected GateWord {
     for (const auto& [context_id, hints] : hints_) {
       if (core->set_hints(context_id, hints) != TAGLINE_OK) throw std::bad_alloc();
     }
-    if (observer_ != nullptr && core->observe_memory(observer_) != TAGLINE_OK) {
+    if (observer_ != nullptr && observe(*core, observer_) != TAGLINE_OK) {
       throw std::bad_alloc();
     }
     return core;

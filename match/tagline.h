@@ -399,10 +399,10 @@ TAGLINE_API void tagline_heater_destroy(tagline_heater* heater);
 /**
  * Make all memory that a matcher's queues use and will use regions of the heater:
  * chunks of nodes, tables and the queues' heads, which of a matcher for one thread is the
- * matcher itself; and the code of the six operations that a message or a receive takes (80
- * lines, 150 of a matcher for several threads, once for all that run it). What serves several
- * threads stays out: locks, the words that tell a call its shard, the few newest entries of a
- * tail queue. tagline_destroy() detaches.
+ * matcher itself; and the code of tagline_post_receive() to tagline_append_message(), but for
+ * what these jump to: 80 lines, 150 of "sharded" and "locked", once for all matchers that run it.
+ * They count as region_lines. What serves several threads stays out: locks, the words that tell a
+ * call its shard, the few newest entries of a tail queue. tagline_destroy() detaches.
  *
  * @return TAGLINE_OK; TAGLINE_INVALID if the matcher is attached already;
  *         TAGLINE_NO_MEMORY.
@@ -415,7 +415,8 @@ TAGLINE_API tagline_status tagline_heater_detach(tagline_heater* heater, tagline
 
 /**
  * Make memory of the caller a region. It stays the caller's, who must deregister it
- * before giving it back; it need not be aligned.
+ * before giving it back; it need not be aligned. Not for code of this library:
+ * tagline_heater_attach() sees to that.
  *
  * @return TAGLINE_OK; TAGLINE_INVALID for NULL, 0 bytes, or an address that is a region
  *         already; TAGLINE_NO_MEMORY.

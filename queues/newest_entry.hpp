@@ -34,8 +34,8 @@ concept KeepsGroup = requires(Structure structure) {
 //
 //   take_oldest(key, cookie)         take(), if one look finds the oldest entry to be the
 //                                    match; none: it is no match
-//   number_without_match(key)        then: how many entries there are, 1 or 2, if one look tells
-//                                    that no other is either; else 0
+//   number_without_match(key)        then: 1 or 2, if there are so many entries and one look tells
+//                                    that none is; else 0
 //   take_in(entry)                   append() by another way, where has_room() says no;
 //   take_in_at_hand(entry, next)     the same, if one look and no call do it; next: an exact
 //                                    key that comes soon
@@ -116,14 +116,14 @@ class NewestEntry {
   Glance take_at_hand(const MatchKey& key, void** cookie, Count count) noexcept {
     if (is_indexed()) __builtin_unreachable();  // spares what follows another look
     // Each number that is counted is written out: to add a constant takes half the instructions.
-    const auto take_newest = [&](std::uint64_t depth) {
+    const auto newest_taken = [&](std::uint64_t depth) {
       *cookie = newest_.cookie;
       waits_ = false;
       count(depth, true);
       return Glance::taken;
     };
     if (older_.empty()) {
-      if (keys_meet(newest_.key, key)) return take_newest(1);
+      if (keys_meet(newest_.key, key)) return newest_taken(1);
       count(1, false);
       return Glance::none;
     }
@@ -135,15 +135,15 @@ class NewestEntry {
         if (!is_newest_met(key)) return Glance::unknown;
         switch (number_without_match(older_, key)) {
           case 1:
-            return take_newest(2);
+            return newest_taken(2);
           case 2:
-            return take_newest(3);
+            return newest_taken(3);
         }
         break;
       case Glance::unknown:
         break;
     }
-    return overtaking_ && is_newest_met(key) ? take_newest(1) : Glance::unknown;
+    return overtaking_ && is_newest_met(key) ? newest_taken(1) : Glance::unknown;
   }
 
   // Whether the structure keeps older entries in an index now, and what then takes the place

@@ -67,8 +67,8 @@ class Window {
     return Glance::taken;
   }
 
-  // Where the oldest entry does not meet the key: how many there are, if at most one is behind it
-  // that does not either; else 0.
+  // Where the oldest entry does not meet the key: 1 or 2, if there are so many and none does;
+  // else 0.
   std::size_t number_without_match(const MatchKey& key) const noexcept {
     // No instruction: what was loaded for the oldest is loaded again, for to keep it would take
     // registers that every caller then has to save.

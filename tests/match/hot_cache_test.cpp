@@ -373,12 +373,18 @@ std::size_t lines_of(tagline_matcher* matcher) {
 
 TEST_P(HeatedMatcher, ItsMemoryIsARegionAsLongAsItIsItsOwn) {
   const MatcherPointer late = matcher();
-  churn(late.get(), 300, 200, 1);
-  ASSERT_EQ(tagline_heater_attach(heater_.get(), late.get()), TAGLINE_OK);
-  EXPECT_EQ(tagline_heater_attach(heater_.get(), late.get()), TAGLINE_INVALID);
+  {
+    const MatcherPointer empty = matcher();
+    ASSERT_EQ(tagline_heater_attach(heater_.get(), empty.get()), TAGLINE_OK);
+    const auto lines_of_empty = statistics_of(heater_).region_lines;
+    churn(late.get(), 300, 200, 1);
+    ASSERT_EQ(tagline_heater_attach(heater_.get(), late.get()), TAGLINE_OK);
+    EXPECT_EQ(tagline_heater_attach(heater_.get(), late.get()), TAGLINE_INVALID);
+    // The code is there already: this is what was queued before.
+    EXPECT_GE(statistics_of(heater_).region_lines, lines_of_empty + 200 * sizeof(void*) / kLine);
+  }
   // Of what the move left behind some may still wait to be given back.
   const auto lines_of_late = statistics_of(heater_).region_lines;
-  EXPECT_GE(lines_of_late, 200 * sizeof(void*) / kLine);
 
   MatcherPointer early = matcher();
   ASSERT_EQ(tagline_heater_attach(heater_.get(), early.get()), TAGLINE_OK);
@@ -432,13 +438,17 @@ TEST_P(HeatedMatcher, ItsCodeIsARegionAsLongAsAnyMatcherRunsIt) {
     EXPECT_EQ(tagline_heater_attach(heater_.get(), one.get()), TAGLINE_OK);
     return one;
   };
+  // Six calls, a table and six operations; where these run those of another matcher, its own.
+  const bool runs_another = is_threaded(GetParam()) && !GetParam().starts_with("tail") &&
+                            !GetParam().starts_with("binned");
+  const auto code = runs_another ? 20u : 13u;
   MatcherPointer one = attached();
   const auto alone = statistics_of(heater_).regions;
-  EXPECT_GE(alone, 7u);
+  EXPECT_GE(alone, code);
   MatcherPointer other = attached();
   // The other has memory of its own; that it has brings no code again.
   const auto both = statistics_of(heater_).regions;
-  EXPECT_LE(both, 2 * alone - 7);
+  EXPECT_LE(both, 2 * alone - code);
   one.reset();
   EXPECT_EQ(statistics_of(heater_).regions, alone);
   EXPECT_EQ(tagline_heater_detach(heater_.get(), other.get()), TAGLINE_OK);
