@@ -121,7 +121,9 @@ class Twin {
         case Glance::taken:
           ASSERT_LT(place, reference.size());
           ASSERT_EQ(cookie, reference.entries[place].cookie);
-          if (!skips) ASSERT_EQ(looked_at, place + 1);
+          if (!skips) {
+            ASSERT_EQ(looked_at, place + 1);
+          }
           ASSERT_LE(looked_at, place + 1);
           reference.erase(place);
           return;
