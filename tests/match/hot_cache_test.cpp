@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/comparator.hpp"
 #include "match/operations.hpp"
 #include "match/tagline.h"
 #include "tests/support/all_matchers.hpp"
@@ -270,7 +271,8 @@ TEST_F(HotCache, NoRegionIsTouchedOnceItIsGone) {
 }
 
 // Each of the six operations of every message notes where its code begins.
-struct OperationsThatTell final : tagline_matcher {
+struct OperationsThatTell final : bench::Comparator {
+  OperationsThatTell() : Comparator("") {}
   tagline_status here(std::size_t i, const void* code) noexcept {
     begins[i] = code;
     return TAGLINE_OK;
@@ -293,19 +295,7 @@ struct OperationsThatTell final : tagline_matcher {
   tagline_status append_message(Envelope, void*) noexcept override {
     return here(5, calling_function());
   }
-  tagline_status probe(Envelope, void**, Envelope*) noexcept override { return TAGLINE_INVALID; }
-  tagline_status cancel_receive(Envelope, void*) noexcept override { return TAGLINE_INVALID; }
-  tagline_status cancel_handle(std::uint64_t, tagline_handle) noexcept override {
-    return TAGLINE_INVALID;
-  }
-  std::size_t drop_context(std::uint64_t, tagline_visitor, void*) override { return 0; }
-  std::size_t drop_source(std::uint64_t, std::int32_t, tagline_visitor, void*) override {
-    return 0;
-  }
-  tagline_status set_hints(std::uint64_t, unsigned) noexcept override { return TAGLINE_INVALID; }
-  void for_each(tagline_visitor, void*) const override {}
   tagline_statistics statistics() const noexcept override { return {}; }
-  tagline_status observe_memory(MemoryObserver*) noexcept override { return TAGLINE_INVALID; }
 
   std::array<const void*, 6> begins{};
 };
