@@ -2,12 +2,17 @@
 //
 // Runs threads.cpp in several processes and reports: the prototype figures of M. Dosanjh,
 // 2017 (6.2 to 6.6), every matcher against the single lock, with the same lock and with the
-// best one, and how far shards scale. Ratios are taken within a process.
+// best one, and how far shards scale. Ratios are taken within a turn, of points that run next to
+// each other there: the machine's speed may change between turns, and the best of one thread's
+// turns are found sooner than those in which two had all of their cores.
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <thread>
+#include <tuple>
 
 #include "benchmarks.hpp"
 #include "mpirun.hpp"
@@ -55,10 +60,23 @@ constexpr const char* kManyShards = "sharded@1024";
 constexpr const char* kShardLock = "patient, biased to a thread";
 constexpr const char* kLocks[] = {"mcs", "spin", "patient", "ticket", "mutex"};
 
-// By process; in the order of the processes.
-using Rates = std::map<Point, std::vector<double>>;
+// By process, and by turn of it.
+using Rates = std::map<Point, std::vector<std::vector<double>>>;
 
-std::vector<Point> make_points(bool quick, const std::vector<int>& lengths) {
+// What is compared stands together.
+void sort_points(std::vector<Point>& points) {
+  const auto place = [](const Point& point) {
+    return std::tie(point.length, point.umq_length, point.wildcards, point.wildcard_percent,
+                    point.keys, point.arrive_first);
+  };
+  std::sort(points.begin(), points.end(), [&](const Point& a, const Point& b) {
+    return place(a) != place(b) ? place(a) < place(b) : a < b;
+  });
+  points.erase(std::unique(points.begin(), points.end()), points.end());
+}
+
+// A single lock and what replaces it.
+std::vector<Point> figure_points(bool quick, const std::vector<int>& lengths) {
   std::vector<Point> points;
   const auto lists = [&](int threads, int length, int umq_length, int wildcards, bool all_locks) {
     for (const char* lock : kLocks) {
@@ -99,7 +117,13 @@ std::vector<Point> make_points(bool quick, const std::vector<int>& lengths) {
     }
     adaptive({"", "", "", 2, length, length, 0, 1, false, "l"});
   }
-  // Shards: one thread and two.
+  sort_points(points);
+  return points;
+}
+
+// Shards: one thread and two.
+std::vector<Point> shard_points() {
+  std::vector<Point> points;
   for (const Point& at : std::vector<Point>{{"", "", "", 1, 0, 0, 0, 1, false},
                                             {"", "", "", 1, 0, 0, 0, 8, false},
                                             {"", "", "", 1, 0, 0, 0, 0, false},
@@ -127,20 +151,28 @@ std::vector<Point> make_points(bool quick, const std::vector<int>& lengths) {
       points.push_back(point.with("apart", "", "adaptive"));
     }
   }
-  std::sort(points.begin(), points.end());
-  points.erase(std::unique(points.begin(), points.end()), points.end());
+  sort_points(points);
   return points;
+}
+
+// Of the medians of the processes.
+Spread spread_over(const std::vector<std::vector<double>>& processes) {
+  std::vector<double> medians;
+  for (const std::vector<double>& turns : processes) medians.push_back(spread_of(turns).median);
+  return spread_of(medians);
 }
 
 std::optional<Spread> ratio(const Rates& rates, const Point& ours, const Point& base) {
   const auto a = rates.find(ours);
   const auto b = rates.find(base);
   if (a == rates.end() || b == rates.end()) return std::nullopt;
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < std::min(a->second.size(), b->second.size()); ++i) {
-    ratios.push_back(a->second[i] / b->second[i]);
+  std::vector<std::vector<double>> ratios(std::min(a->second.size(), b->second.size()));
+  for (std::size_t i = 0; i < ratios.size(); ++i) {
+    const std::vector<double>&of_ours = a->second[i], &of_base = b->second[i];
+    std::transform(of_ours.begin(), of_ours.end(), of_base.begin(), std::back_inserter(ratios[i]),
+                   std::divides<>());
   }
-  return ratios.empty() ? std::nullopt : std::optional(spread_of(ratios));
+  return ratios.empty() ? std::nullopt : std::optional(spread_over(ratios));
 }
 
 // The single lock around the structure, with the lock that is fastest there.
@@ -150,8 +182,10 @@ Point best_lock(const Rates& rates, const Point& point, const std::string& struc
   for (const char* lock : kLocks) {
     const Point candidate = point.with("locked", lock, structure);
     const auto found = rates.find(candidate);
-    if (found == rates.end() || spread_of(found->second).median <= most) continue;
-    most = spread_of(found->second).median;
+    if (found == rates.end()) continue;
+    const double rate = spread_over(found->second).median;
+    if (rate <= most) continue;
+    most = rate;
     best = candidate;
   }
   return best;
@@ -176,7 +210,7 @@ std::vector<Record> make_records(const Rates& rates, const Record& common) {
     record["first"] = point.arrive_first ? "arrival" : "receive";
     record["cores"] = std::thread::hardware_concurrency();
     record["processes"] = samples.size();
-    const Spread all = spread_of(samples);
+    const Spread all = spread_over(samples);
     record["matches_per_second"] = all.median;
     set_spread(record, "matches_per_second", all);
     const auto set_ratio = [&](const char* name, const Point& base) {
@@ -208,7 +242,7 @@ std::string cell(const std::optional<Spread>& spread) {
 std::string rate_cell(const Rates& rates, const Point& point) {
   const auto found = rates.find(point);
   if (found == rates.end()) return "-";
-  return format("%.2f", spread_of(found->second).median / 1e6);
+  return format("%.2f", spread_over(found->second).median / 1e6);
 }
 
 // What two threads, or a thread alone, are meant to reach. A cost of 20 % more time is 0.833 of the
@@ -354,7 +388,7 @@ void print_tables(const Rates& rates, const std::vector<int>& lengths) {
   std::printf("%s\n", table.text().c_str());
 
   std::printf("%s\n",
-              goal_table("Goals (medians of ratios within a process)", make_goals(rates)).c_str());
+              goal_table("Goals (medians of ratios within a turn)", make_goals(rates)).c_str());
 
   Table shards("Shards, adaptive queues");
   shards.header({"matcher", "length", "keys a thread", "wildcards %", "first", "1 thread M/s",
@@ -392,7 +426,7 @@ Plot make_plot(const Rates& rates) {
             point.keys != 1 || point.arrive_first || !point.wildcards.empty()) {
           continue;
         }
-        const Spread all = spread_of(samples);
+        const Spread all = spread_over(samples);
         series.points.push_back({static_cast<double>(point.length), all.median, all.low, all.high});
       }
       std::sort(series.points.begin(), series.points.end(),
@@ -415,21 +449,29 @@ int run_threads(const Context& context, int processes) {
       context.quick ? std::vector<int>{1, 8, 32, 128, 1024}
                     : std::vector<int>{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
   std::map<std::string, Point> by_text;
-  std::vector<std::string> command{(context.programs / "threads").string(), "--ms",
-                                   context.quick ? "3" : "4", "--turns", context.quick ? "2" : "3"};
-  for (const Point& point : make_points(context.quick, lengths)) {
-    by_text[point.text()] = point;
-    command.push_back(point.text());
-  }
+  const auto command = [&](const std::vector<Point>& points, int turns) {
+    std::vector<std::string> words{(context.programs / "threads").string(), "--ms",
+                                   context.quick ? "3" : "4", "--turns", std::to_string(turns)};
+    for (const Point& point : points) {
+      by_text[point.text()] = point;
+      words.push_back(point.text());
+    }
+    return words;
+  };
+  // How far shards scale differs less from its goals than what replaces a lock.
+  const std::vector<std::string> commands[] = {
+      command(figure_points(context.quick, lengths), context.quick ? 2 : 3),
+      command(shard_points(), context.quick ? 2 : 15)};
   watch_for_interrupts();
   Rates rates;
   for (int i = 0; i < processes; ++i) {
     progress("process " + std::to_string(i + 1) + "/" + std::to_string(processes));
-    const JobResult job = run_job(command, std::chrono::seconds(120), [&](const std::string& line) {
-      const Record record = Record::parse(line);
-      rates[by_text.at(record["point"])].push_back(record["matches_per_second"]);
-    });
-    if (!job.ok) {
+    for (const std::vector<std::string>& words : commands) {
+      const JobResult job = run_job(words, std::chrono::seconds(120), [&](const std::string& line) {
+        const Record record = Record::parse(line);
+        rates[by_text.at(record["point"])].push_back(record["matches_per_second"]);
+      });
+      if (job.ok) continue;
       end_progress();
       std::fprintf(stderr, "bench: threads: %s\n", job.reason.c_str());
       return interrupted() ? 130 : 1;
