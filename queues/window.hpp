@@ -62,8 +62,12 @@ class Window {
   // Takes the oldest entry if it meets the key; none: it does not. Wants !empty().
   Glance take_oldest(const MatchKey& key, void** cookie) noexcept {
     if (holes_ != 0) return Glance::unknown;
-    if (!meets(head_, key)) return Glance::none;
-    *cookie = cookie_at(head_++);
+    const std::size_t i = head_ & wrap_;
+    if (!meets_slot(i, key)) return Glance::none;
+    // No instruction: head_ is loaded again, see number_without_match().
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    ++head_;
+    *cookie = payload_[i].cookie;
     return Glance::taken;
   }
 
@@ -253,7 +257,9 @@ class Window {
   }
 
   bool meets(std::size_t position, const MatchKey& key) const noexcept {
-    const std::size_t i = position & wrap_;
+    return meets_slot(position & wrap_, key);
+  }
+  bool meets_slot(std::size_t i, const MatchKey& key) const noexcept {
     return ((bits_[i] ^ key.bits) & mask_[i] & key.mask) == 0;
   }
 
