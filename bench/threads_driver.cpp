@@ -162,6 +162,7 @@ Spread spread_over(const std::vector<std::vector<double>>& processes) {
   return spread_of(medians);
 }
 
+// Nothing of points that ran in different commands.
 std::optional<Spread> ratio(const Rates& rates, const Point& ours, const Point& base) {
   const auto a = rates.find(ours);
   const auto b = rates.find(base);
@@ -169,6 +170,7 @@ std::optional<Spread> ratio(const Rates& rates, const Point& ours, const Point& 
   std::vector<std::vector<double>> ratios(std::min(a->second.size(), b->second.size()));
   for (std::size_t i = 0; i < ratios.size(); ++i) {
     const std::vector<double>&of_ours = a->second[i], &of_base = b->second[i];
+    if (of_ours.size() != of_base.size()) return std::nullopt;
     std::transform(of_ours.begin(), of_ours.end(), of_base.begin(), std::back_inserter(ratios[i]),
                    std::divides<>());
   }
