@@ -32,7 +32,6 @@
 //
 // Every byte received is compared with the one that was sent. Rank 0 prints one
 // JSON object per point on stdout, samples in the order taken.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -40,6 +39,7 @@
 #include <string>
 #include <vector>
 
+#include "options.hpp"
 #include "pair.hpp"
 
 namespace {
@@ -419,26 +419,20 @@ void Bench::run() {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"Time of a 1-byte message whose match lies behind others in the queue"};
-  app.add_option("--cases", options.cases, "posted unexpected any_source any_tag mixed random")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"posted", "unexpected", "any_source", "any_tag", "mixed", "random"}));
-  app.add_option("--caches", options.caches, "hot cold")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"hot", "cold"}));
-  app.add_option("--depths", options.depths, "entries ahead of the match")
-      ->delimiter(',')
-      ->check(CLI::Range(0, 30000));
-  app.add_option("--budget-ms", options.budget_ms, "time per hot point, milliseconds")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--cold-samples", options.cold_samples, "messages per cold point")
-      ->check(CLI::Range(1, 1000));
-  app.add_option_function<std::string>(
-         "--queue-on", [&](const std::string& where) { options.both_hold = where == "both"; },
-         "who holds the queue, hot")
-      ->check(CLI::IsMember({"receiver", "both"}));
-  app.add_flag("--bandwidth,!--no-bandwidth", options.bandwidth, "1 MiB bandwidth at depth 0");
-  CLI11_PARSE(app, argc, argv);
+  bench::Options line("depth",
+                      "Time of a 1-byte message whose match lies behind others in the queue");
+  line.choices("--cases", options.cases,
+               {"posted", "unexpected", "any_source", "any_tag", "mixed", "random"},
+               "what lies ahead of the match");
+  line.choices("--caches", options.caches, {"hot", "cold"}, "cold: swept before each message");
+  line.numbers("--depths", options.depths, 0, 30000, "entries ahead of the match");
+  line.number("--budget-ms", options.budget_ms, 0.001, 1e6, "time per hot point, milliseconds");
+  line.number("--cold-samples", options.cold_samples, 1, 1000, "messages per cold point");
+  std::string queue_on = "receiver";
+  line.choice("--queue-on", queue_on, {"receiver", "both"}, "who holds the queue, hot");
+  line.yes("--bandwidth,!--no-bandwidth", options.bandwidth, "1 MiB bandwidth at depth 0");
+  if (const std::optional<int> ended = line.parse(argc, argv)) return *ended;
+  options.both_hold = queue_on == "both";
 
   MPI_Init(&argc, &argv);
   {

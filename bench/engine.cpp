@@ -13,7 +13,6 @@
 #include <benchmark/benchmark.h>
 #include <time.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -22,6 +21,7 @@
 #include <vector>
 
 #include "engine_workload.hpp"
+#include "options.hpp"
 
 namespace {
 
@@ -486,15 +486,14 @@ int main(int argc, char** argv) {
   std::string filter;
   bool only_list = false;
   std::size_t passes = 0;
-  CLI::App app{"Time of append + match in every queue structure of tagline, and in others"};
-  app.add_option("--subset", subset, "which points to measure")
-      ->check(CLI::IsMember({"quick", "standard", "full"}))
-      ->capture_default_str();
-  app.add_option("--filter", filter, "regular expression on the names of benchmarks");
-  app.add_flag("--list", only_list, "print the names of the benchmarks and do nothing");
-  app.add_option("--passes", passes,
+  bench::Options options(
+      "engine", "Time of append + match in every queue structure of tagline, and in others");
+  options.choice("--subset", subset, {"quick", "standard", "full"}, "which points to measure");
+  options.text("--filter", filter, "regular expression on the names of benchmarks");
+  options.yes("--list", only_list, "print the names of the benchmarks and do nothing");
+  options.number("--passes", passes, 0, 1000000,
                  "only that many passes of each, not timed; prints name and matches of a pass");
-  CLI11_PARSE(app, argc, argv);
+  if (const std::optional<int> ended = options.parse(argc, argv)) return *ended;
   // They would override the structure and the instruction set of every matcher made here.
   unsetenv("TAGLINE_QUEUE");
   unsetenv("TAGLINE_ISA");

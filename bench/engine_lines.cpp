@@ -2,7 +2,6 @@
 //
 // Counts the cache lines that a match touches (line_watch.hpp says how). Prints one
 // JSON object per structure and point, means over the matches of a pass.
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <regex>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "engine_workload.hpp"
 #include "line_watch.hpp"
+#include "options.hpp"
 
 namespace {
 
@@ -36,11 +36,11 @@ int main(int argc, char** argv) {
   std::string subset = "standard";
   std::string filter;
   std::size_t deepest = std::size_t{1} << 20;
-  CLI::App app{"Cache lines of queue memory that a match touches"};
-  app.add_option("--subset", subset, "as in the program engine");
-  app.add_option("--filter", filter, "regular expression on the names of benchmarks");
-  app.add_option("--deepest", deepest, "deepest queue to count in")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  bench::Options options("engine_lines", "Cache lines of queue memory that a match touches");
+  options.text("--subset", subset, "as in the program engine");
+  options.text("--filter", filter, "regular expression on the names of benchmarks");
+  options.number("--deepest", deepest, 0, std::uint64_t{1} << 32, "deepest queue to count in");
+  if (const std::optional<int> ended = options.parse(argc, argv)) return *ended;
   unsetenv("TAGLINE_QUEUE");
   unsetenv("TAGLINE_ISA");
 

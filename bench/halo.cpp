@@ -7,10 +7,10 @@
 //
 // The right side is chosen so that every unknown is 1: the program fails unless the
 // solution is. Rank 0 prints JSON objects.
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <vector>
 
+#include "options.hpp"
 #include "pair.hpp"
 
 namespace {
@@ -148,12 +148,12 @@ int main(int argc, char** argv) {
   int planes = 2;
   int solutions = 5;
   int iterations = 5000;
-  CLI::App app{"Conjugate gradients with a fine-grained halo exchange"};
-  app.add_option("--width", width, "cells along both sides of a plane")->check(CLI::Range(2, 512));
-  app.add_option("--planes", planes, "planes per rank")->check(CLI::Range(1, 512));
-  app.add_option("--solutions", solutions, "times to solve")->check(CLI::Range(1, 100000));
-  app.add_option("--iterations", iterations, "per solution")->check(CLI::Range(1, 100000000));
-  CLI11_PARSE(app, argc, argv);
+  bench::Options options("halo", "Conjugate gradients with a fine-grained halo exchange");
+  options.number("--width", width, 2, 512, "cells along both sides of a plane");
+  options.number("--planes", planes, 1, 512, "planes per rank");
+  options.number("--solutions", solutions, 1, 100000, "times to solve");
+  options.number("--iterations", iterations, 1, 100000000, "per solution");
+  if (const std::optional<int> ended = options.parse(argc, argv)) return *ended;
 
   MPI_Init(&argc, &argv);
   {

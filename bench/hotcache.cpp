@@ -17,7 +17,6 @@
 #include <sched.h>
 #include <time.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -33,6 +32,7 @@
 #include <vector>
 
 #include "match/tagline.h"
+#include "options.hpp"
 
 namespace {
 
@@ -356,17 +356,15 @@ int main(int argc, char** argv) {
   tagline_heater_options options = TAGLINE_HEATER_OPTIONS_DEFAULT;
   int rounds = 15;
   bool posted_only = false;
-  CLI::App app{"What a heater does for a match after a compute phase, and what it costs"};
-  app.add_option("--depths", depths, "entries ahead of the match")
-      ->delimiter(',')
-      ->check(CLI::Range(0, 1 << 16));
-  app.add_option("--structures", structures, "queue structures; default: all")->delimiter(',');
-  app.add_option("--rounds", rounds, "with and without the heater, each")
-      ->check(CLI::Range(3, 1000));
-  app.add_option("--sleep-ns", options.sleep_ns, "of the heater, 0: its default");
-  app.add_option("--unit", options.processing_unit, "of the heater, -1: automatic");
-  app.add_flag("--posted-only", posted_only, "leave the unexpected queue out");
-  CLI11_PARSE(app, argc, argv);
+  bench::Options line("hotcache",
+                      "What a heater does for a match after a compute phase, and what it costs");
+  line.numbers("--depths", depths, 0, 1 << 16, "entries ahead of the match");
+  line.list("--structures", structures, "queue structures; default: all");
+  line.number("--rounds", rounds, 3, 1000, "with and without the heater, each");
+  line.number("--sleep-ns", options.sleep_ns, 0, 1000000000, "of the heater, 0: its default");
+  line.number("--unit", options.processing_unit, -1, 1 << 20, "of the heater, -1: automatic");
+  line.yes("--posted-only", posted_only, "leave the unexpected queue out");
+  if (const std::optional<int> ended = line.parse(argc, argv)) return *ended;
   unsetenv("TAGLINE_QUEUE");  // it would override the structures
 
   bind_this_thread(sched_getcpu());

@@ -11,7 +11,6 @@
 // Every call's status and cookie are checked. Prints one JSON object per point.
 #include <time.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "match/tagline.h"
+#include "options.hpp"
 #include "plain_list.hpp"
 
 namespace {
@@ -155,13 +155,12 @@ void measure(bool posted, int depth, double budget_ms) {
 int main(int argc, char** argv) {
   std::vector<int> depths{0, 1, 8, 64, 1024, 16384};
   double budget_ms = 5;
-  CLI::App app{"Time of append + match in tagline's queue structures and a plain list"};
-  app.add_option("--depths", depths, "entries ahead of the match")
-      ->delimiter(',')
-      ->check(CLI::Range(0, 1 << 20));
-  app.add_option("--budget-ms", budget_ms, "time per point and structure, milliseconds")
-      ->check(CLI::PositiveNumber);
-  CLI11_PARSE(app, argc, argv);
+  bench::Options options("library",
+                         "Time of append + match in tagline's queue structures and a plain list");
+  options.numbers("--depths", depths, 0, 1 << 20, "entries ahead of the match");
+  options.number("--budget-ms", budget_ms, 0.001, 1e6,
+                 "time per point and structure, milliseconds");
+  if (const std::optional<int> ended = options.parse(argc, argv)) return *ended;
   // It would override the structure of every matcher made here.
   unsetenv("TAGLINE_QUEUE");
   for (const bool posted : {true, false}) {

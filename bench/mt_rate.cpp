@@ -17,7 +17,6 @@
 #include <mpi.h>
 #include <sched.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -27,6 +26,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "options.hpp"
 
 namespace {
 
@@ -272,21 +273,19 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (size > 2) fail("needs 1 or 2 ranks, has " + std::to_string(size));
   const int peer = size - 1 - rank;
-  CLI::App app{"Messages per second of several threads"};
+  bench::Options options("mt_rate", "Messages per second of several threads");
   std::vector<int> thread_counts{1, 2, 4};
   std::vector<int> depths{0, 64, 1024};
   std::vector<std::string> communicators{"one", "own"};
   double ms = 40;
   int burst = 0;
-  app.add_option("--threads", thread_counts, "threads of each rank")->delimiter(',');
-  app.add_option("--depths", depths, "receives ahead of the matches")
-      ->delimiter(',')
-      ->check(CLI::Range(0, kMostAhead));
-  app.add_option("--communicators", communicators, "one, own: each thread its own")->delimiter(',');
-  app.add_option("--ms", ms, "length of a measurement");
-  app.add_option("--burst", burst, "bursts of so many messages of each thread instead; 2 ranks")
-      ->check(CLI::Range(1, 1000));
-  CLI11_PARSE(app, argc, argv);
+  options.numbers("--threads", thread_counts, 1, 1024, "threads of each rank");
+  options.numbers("--depths", depths, 0, kMostAhead, "receives ahead of the matches");
+  options.choices("--communicators", communicators, {"one", "own"}, "own: each thread its own");
+  options.number("--ms", ms, 0.001, 1e6, "length of a measurement");
+  options.number("--burst", burst, 0, 1000,
+                 "bursts of so many messages of each thread instead; 2 ranks");
+  if (const std::optional<int> ended = options.parse(argc, argv)) return *ended;
   if (burst != 0 && size != 2) fail("bursts need 2 ranks, there is " + std::to_string(size));
 
   for (const int threads : thread_counts) {

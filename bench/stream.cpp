@@ -16,12 +16,12 @@
 //
 // The first window's content is checked after each point, every byte. Rank 0
 // prints one JSON object per point on stdout.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "options.hpp"
 #include "pair.hpp"
 
 namespace {
@@ -275,24 +275,17 @@ void Bench::run() {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"Latency, bandwidth and message rate between two ranks by message size"};
-  app.add_option("--measures", options.measures, "latency bandwidth bidirectional rate")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"latency", "bandwidth", "bidirectional", "rate"}));
-  app.add_option("--sizes", options.sizes, "bytes per message")
-      ->delimiter(',')
-      ->check(CLI::Range(0, 1 << 26));
-  app.add_option("--depths", options.depths, "receives with other tags ahead")
-      ->delimiter(',')
-      ->check(CLI::Range(0, 30000));
-  app.add_flag("--cold", options.cold, "sweep the caches before each iteration");
-  app.add_option("--budget-ms", options.budget_ms, "time per hot point, milliseconds")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--cold-samples", options.cold_samples, "iterations per cold point")
-      ->check(CLI::Range(1, 1000));
-  app.add_option("--window", options.window, "messages per window (0: 16, for rate 64)")
-      ->check(CLI::Range(0, 1024));
-  CLI11_PARSE(app, argc, argv);
+  bench::Options line("stream",
+                      "Latency, bandwidth and message rate between two ranks by message size");
+  line.choices("--measures", options.measures, {"latency", "bandwidth", "bidirectional", "rate"},
+               "what to measure");
+  line.numbers("--sizes", options.sizes, 0, 1 << 26, "bytes per message");
+  line.numbers("--depths", options.depths, 0, 30000, "receives with other tags ahead");
+  line.yes("--cold", options.cold, "sweep the caches before each iteration");
+  line.number("--budget-ms", options.budget_ms, 0.001, 1e6, "time per hot point, milliseconds");
+  line.number("--cold-samples", options.cold_samples, 1, 1000, "iterations per cold point");
+  line.number("--window", options.window, 0, 1024, "messages per window (0: 16, for rate 64)");
+  if (const std::optional<int> ended = line.parse(argc, argv)) return *ended;
   if (options.cold && std::count(options.measures.begin(), options.measures.end(),
                                  std::string("bidirectional")) != 0) {
     std::fprintf(stderr, "stream: --cold has no bidirectional measure\n");

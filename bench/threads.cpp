@@ -15,7 +15,6 @@
 // each for every point, behind a warm-up of 4 ms. The rates are told by turn.
 #include <sched.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -28,6 +27,7 @@
 #include <vector>
 
 #include "match/tagline.h"
+#include "options.hpp"
 
 namespace {
 
@@ -210,14 +210,15 @@ double measure(const Point& point, double ms) {
 
 int main(int argc, char** argv) {
   unsetenv("TAGLINE_QUEUE");  // it would override the structures
-  CLI::App app{"Matches per second of several threads on one matcher"};
+  bench::Options options("threads", "Matches per second of several threads on one matcher");
   std::vector<std::string> texts;
   double ms = 4;
   int turns = 3;
-  app.add_option("points", texts, "points to measure")->required();
-  app.add_option("--ms", ms, "length of a turn");
-  app.add_option("--turns", turns, "of each point")->check(CLI::Range(1, 1000));
-  CLI11_PARSE(app, argc, argv);
+  options.texts("points", texts, "points to measure");
+  options.number("--ms", ms, 0.001, 1e6, "length of a turn");
+  options.number("--turns", turns, 1, 1000, "of each point");
+  if (const std::optional<int> ended = options.parse(argc, argv)) return *ended;
+  if (texts.empty()) fail("no points: see the head of bench/threads.cpp");
 
   std::vector<Point> points;
   for (const std::string& text : texts) points.push_back(parse(text));

@@ -28,12 +28,14 @@
 #include <string>
 #include <vector>
 
+#include "../../options.hpp"
 #include "estimate.hpp"
 #include "frequency.hpp"
-#include "options.hpp"
 #include "record.hpp"
 
 namespace suite {
+
+using bench::Options;
 
 // The options that all programs share.
 struct Settings {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,10 @@ namespace CLI {
 class App;
 }
 
-namespace suite {
+namespace bench {
 
-// Every option keeps the value it has as its default, and --help tells it.
+// Every option keeps the value it has as its default, and --help tells it. Lists are separated by
+// commas.
 class Options {
  public:
   Options(const std::string& name, const std::string& about);
@@ -23,19 +25,27 @@ class Options {
 
   void choice(const std::string& flag, std::string& value, const std::vector<std::string>& known,
               const std::string& help);
-  // A list, separated by commas.
   void choices(const std::string& flag, std::vector<std::string>& values,
                const std::vector<std::string>& known, const std::string& help);
   void number(const std::string& flag, int& value, int least, int most, const std::string& help);
+  void number(const std::string& flag, std::uint64_t& value, std::uint64_t least,
+              std::uint64_t most, const std::string& help);
   void number(const std::string& flag, double& value, double least, double most,
               const std::string& help);
-  // A list, separated by commas.
+  void numbers(const std::string& flag, std::vector<int>& values, int least, int most,
+               const std::string& help);
   void numbers(const std::string& flag, std::vector<std::uint64_t>& values, std::uint64_t least,
                std::uint64_t most, const std::string& help);
   void text(const std::string& flag, std::string& value, const std::string& help);
+  void list(const std::string& flag, std::vector<std::string>& values, const std::string& help);
+  // Each in a word of its own, or behind a flag of its own.
   void texts(const std::string& flag, std::vector<std::string>& values, const std::string& help);
   void yes(const std::string& flag, bool& value, const std::string& help);
   void group(const std::string& title);  // of the options that follow
+
+  // The exit status of a program that is to end: --help is all that was wanted, or something was
+  // not understood. Both have been told.
+  std::optional<int> parse(int argc, char** argv);
 
   CLI::App& app() { return *app_; }
 
@@ -44,4 +54,4 @@ class Options {
   std::string group_;
 };
 
-}  // namespace suite
+}  // namespace bench
