@@ -4,11 +4,14 @@
 // line in main.cpp.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace tagline::tools {
 

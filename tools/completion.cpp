@@ -2,6 +2,7 @@
 //
 // tagline completion bash: what a shell has to know of the commands, taken from the very
 // objects that read the command line.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>

@@ -3,6 +3,7 @@
 // tagline info: what is installed here, and whether it fits together.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>

@@ -2,11 +2,11 @@
 //
 // Counts the cache lines that the matches of a history touch, for `tagline replay`: the
 // library with hooks is another program. Prints one JSON object per rank and structure.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 
 #include "bench/line_watch.hpp"
+#include "bench/options.hpp"
 #include "player.hpp"
 #include "structures.hpp"
 
@@ -26,18 +26,18 @@ class Watch : public bench::LineWatch {
 int main(int argc, char** argv) {
   bench::find_stack();
   std::string trace;
-  std::vector<std::uint32_t> ranks;
+  std::vector<std::uint64_t> ranks;
   std::vector<std::string> queues;
-  std::size_t most = 0;
-  CLI::App app{"Cache lines per post or arrival"};
-  app.add_option("trace", trace)->required();
-  app.add_option("--ranks", ranks)->delimiter(',');
-  app.add_option("--queue", queues)->delimiter(',')->required();
-  app.add_option("--most", most, "operations of a rank")->required();
-  CLI11_PARSE(app, argc, argv);
+  std::uint64_t most = UINT64_MAX;
+  bench::Options options("tagline_lines", "Cache lines per post or arrival");
+  options.text("trace", trace, "what tagline record wrote");
+  options.numbers("--ranks", ranks, 0, UINT32_MAX, "of the trace; default: all");
+  options.list("--queue", queues, "queue structures");
+  options.number("--most", most, 1, UINT64_MAX, "operations of a rank");
+  if (const std::optional<int> ended = options.parse(argc, argv)) return *ended;
   try {
     const tagline::tools::TraceSet traces(trace);
-    traces.for_each(ranks, [&](tagline::tools::History history) {
+    traces.for_each({ranks.begin(), ranks.end()}, [&](tagline::tools::History history) {
       if (history.operations.size() > most) history.operations.resize(most);
       for (const std::string& queue : queues) {
         bench::remember_new();

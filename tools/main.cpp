@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 

@@ -39,12 +39,15 @@ std::pair<Played, double> timed_pass(const History& history, tagline_matcher* ma
 void count_lines(Replayed& replayed, const ReplayOptions& options) {
   if (!options.lines || !std::filesystem::exists(options.lines_program)) return;
   std::string ranks;
-  for (const std::uint32_t rank : replayed.ranks)
-    ranks += (ranks.empty() ? "" : ",") + std::to_string(rank);
+  const auto add = [](std::string& list, const std::string& item) {
+    if (!list.empty()) list += ',';
+    list += item;
+  };
+  for (const std::uint32_t rank : replayed.ranks) add(ranks, std::to_string(rank));
   std::string queues;
   // What serves several threads is compiled without the hooks that count.
   for (const auto& queue : replayed.queues) {
-    if (!queue.is_for_threads) queues += (queues.empty() ? "" : ",") + queue.queue;
+    if (!queue.is_for_threads) add(queues, queue.queue);
   }
   if (queues.empty()) return;
   progress("counting cache lines");

@@ -2,6 +2,7 @@
 //
 // tagline report: what a trace says, on one page that needs nothing else. Figures go into the
 // page as JSON, report.html has the words and draws them with Chart.js, which goes in as well.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
