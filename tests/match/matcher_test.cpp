@@ -251,6 +251,28 @@ TEST(AdaptiveMatcher, MakesNoIndexOfThreeEntriesThatWait) {
   EXPECT_EQ(all.posted.search_depth_sum, 3000u);
 }
 
+// Overtaking spares the look at what is older, but for the one or two that were looked at first.
+TEST(AdaptiveMatcher, CountsWhatItHasLookedAt) {
+  const auto depth_behind = [](int older, unsigned hints) {
+    const MatcherPointer matcher = make_matcher({"adaptive", nullptr, 0, 0, 0, nullptr, 0, 0});
+    tagline_set_hints(matcher.get(), 1, hints);
+    void* out = nullptr;
+    for (int i = 0; i <= older; ++i) {
+      tagline_post_receive(matcher.get(), {1, 0, i}, nullptr, &out, nullptr);
+    }
+    EXPECT_EQ(tagline_match_message(matcher.get(), {1, 0, older}, &out), TAGLINE_MATCHED);
+    tagline_statistics all;
+    tagline_get_statistics(matcher.get(), &all);
+    EXPECT_EQ(all.posted.search_depth_max, all.posted.search_depth_sum);
+    return all.posted.search_depth_sum;
+  };
+  for (const int older : {0, 1, 2, 3, 10}) {
+    const auto all = static_cast<std::uint64_t>(older) + 1;
+    EXPECT_EQ(depth_behind(older, 0), all) << older;
+    EXPECT_EQ(depth_behind(older, TAGLINE_ALLOW_OVERTAKING), older <= 2 ? all : 1) << older;
+  }
+}
+
 TEST_P(Matcher, TakesNoMemoryOnceWarm) {
   const int entries = std::max(effort(5000), 1500);  // no multiple of 7
   const auto fill_and_drain = [&] {
