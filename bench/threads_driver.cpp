@@ -162,7 +162,7 @@ Spread spread_over(const std::vector<std::vector<double>>& processes) {
   return spread_of(medians);
 }
 
-// Nothing of points that ran in different commands.
+// Nothing of points that ran in different commands: these have other numbers of turns.
 std::optional<Spread> ratio(const Rates& rates, const Point& ours, const Point& base) {
   const auto a = rates.find(ours);
   const auto b = rates.find(base);
@@ -460,10 +460,11 @@ int run_threads(const Context& context, int processes) {
     }
     return words;
   };
-  // How far shards scale differs less from its goals than what replaces a lock.
+  // How far shards scale differs less from its goals than what replaces a lock. Of a number each,
+  // see ratio().
   const std::vector<std::string> commands[] = {
       command(figure_points(context.quick, lengths), context.quick ? 2 : 3),
-      command(shard_points(), context.quick ? 2 : 15)};
+      command(shard_points(), context.quick ? 3 : 15)};
   watch_for_interrupts();
   Rates rates;
   for (int i = 0; i < processes; ++i) {
