@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -40,6 +41,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   using Ways::is_context;
   using Ways::look_after_memory;
   using Ways::make_room;
+  using Ways::plan_pause;
   using Ways::posted_;
   using Ways::queue_of;
   using Ways::side_of;
@@ -198,6 +200,12 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   // ---- Parts, for matchers that are made of several of these, one thread at a time.
 
   Turns& turns() noexcept { return this->turns_; }
+  // See TurnsAtShard.
+  void number_messages_from(
+      std::atomic<std::uint64_t>* numbers) noexcept requires Turns::kNumbersMessages {
+    this->turns_.number_from(numbers);
+    plan_pause(unexpected_);
+  }
 
   // What a search has found, until something changes: to be taken or to be let go.
   struct Found {

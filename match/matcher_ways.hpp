@@ -27,7 +27,9 @@ class MatcherWays : public tagline_matcher {
   MatcherWays(typename Queue::Parameters parameters, const simd::Kernels& kernels,
               std::size_t pool_bytes, std::uint64_t first_handle, MemoryLimit* shared_limit)
       : contexts_(parameters, kernels, pool_bytes, shared_limit),
-        posted_(first_handle == 0 ? 1 : first_handle) {}
+        posted_(first_handle == 0 ? 1 : first_handle) {
+    plan_pause(unexpected_);
+  }
 
   Side& side_of(tagline_side side) noexcept {
     return side == TAGLINE_POSTED ? posted_ : unexpected_;
@@ -343,14 +345,33 @@ class MatcherWays : public tagline_matcher {
   tagline_status push(Context* context, const MatchKey& key, void* cookie,
                       tagline_handle* handle) noexcept {
     Side& side = side_of(which);
-    if constexpr (which == TAGLINE_UNEXPECTED) turns_.number_message(side);
+    constexpr bool may_number = which == TAGLINE_UNEXPECTED && Turns::kNumbersMessages;
+    if constexpr (may_number) {
+      if (side.next_sequence + 1 == side.pause_at) [[unlikely]]
+        return number_and_push(context, key.bits, cookie);
+    }
     queue_of(*context, which).append({key, cookie, side.next_sequence});
     if (handle != nullptr) *handle = side.next_sequence;
-    if (++side.next_sequence == side.pause_at) [[unlikely]]
+    if (++side.next_sequence == side.pause_at && !may_number) [[unlikely]]
       return pause(which);
     if (side.length() > side.high_water) [[unlikely]] {
       side.high_water = side.length();
     }
+    return done(TAGLINE_QUEUED);
+  }
+
+  // The same of a message that pauses the matcher: for its number, for what pause() does, or both.
+  // So all others need not ask whether there are numbers.
+  [[gnu::noinline]] tagline_status number_and_push(Context* context, std::uint64_t bits,
+                                                   void* message) noexcept {
+    Side& side = unexpected_;
+    const bool only_numbers = turns_.only_numbers(side);
+    context->unexpected.append({{bits, kSourceMask | kTagMask}, message, side.next_sequence});
+    ++side.next_sequence;
+    side.high_water = std::max(side.high_water, side.length());
+    if (!only_numbers || side.next_sequence == 0) [[unlikely]]
+      return pause(TAGLINE_UNEXPECTED);
+    side.pause_at = side.next_sequence + 1;
     return done(TAGLINE_QUEUED);
   }
 
@@ -376,9 +397,11 @@ class MatcherWays : public tagline_matcher {
   }
 
   void plan_pause(Side& side) noexcept {
+    const bool numbers = &side == &unexpected_ && turns_.numbers_messages();
     const std::uint64_t then =
-        side.next_sequence +
-        (contexts_.holds_much() ? kPauseAfter : turns_.appends_between_looks());
+        side.next_sequence + (numbers                  ? 1
+                              : contexts_.holds_much() ? kPauseAfter
+                                                       : turns_.appends_between_looks());
     side.pause_at = then > side.next_sequence ? then : 0;
   }
 

@@ -251,7 +251,7 @@ class ShardStore : protected GateWord {
   // Makes it the core of one of so many shards. With the shard taken, or before anybody uses it.
   void settle(Shard& shard, Core& core, std::size_t count) noexcept {
     core.turns().end_by(shard.lock.inside());
-    core.turns().number_from(count > 1 ? &next_stamp_ : nullptr);
+    core.number_messages_from(count > 1 ? &next_stamp_ : nullptr);
     shard.numbers_end = core.next_sequence(TAGLINE_POSTED);
     shard.core = &core;
   }

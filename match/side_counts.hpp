@@ -62,7 +62,7 @@ struct alignas(kCacheLine) SideCounts {
   }
 
   std::uint64_t next_sequence;  // of the entry appended next
-  std::uint64_t pause_at = 0;   // when this is next, or 0 is, there is more to do
+  std::uint64_t pause_at = 0;   // the append that makes this, or 0, the next has more to do
   std::uint64_t left;           // entries that are gone, counted from the first sequence number
   std::uint64_t unmatched;      // of these, cancelled or dropped; counted likewise
   std::uint64_t high_water = 0;

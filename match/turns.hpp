@@ -17,8 +17,10 @@ namespace tagline {
 
 // Of one thread, or behind a lock that the caller holds and gives back.
 struct NoTurns {
+  static constexpr bool kNumbersMessages = false;
+
   void end() noexcept {}
-  void number_message(SideCounts&) noexcept {}
+  bool numbers_messages() const noexcept { return false; }
   std::uint64_t appends_between_looks() const noexcept { return 0; }
   void look(std::uint64_t) noexcept {}
 };
@@ -26,6 +28,8 @@ struct NoTurns {
 // Of a shard, see match/shards.hpp.
 class TurnsAtShard {
  public:
+  static constexpr bool kNumbersMessages = true;
+
   // word: the lock that the turn was entered by, to be given back; or what the favoured thread
   // says by that it is inside. In a turn whose lock the caller gives back, or with the gate closed,
   // the latter may be stored to as well: nobody is inside, and it is false.
@@ -33,7 +37,8 @@ class TurnsAtShard {
     if (word_ != &word) word_ = &word;  // nearly always as in the turn before: in a line that stays
   }
   // Messages that wait are numbered from this, which tells their order among several shards;
-  // nullptr: the matcher counts by itself.
+  // nullptr: the matcher counts by itself. It pauses for each number, and so has to know: see
+  // QueueMatcher::number_messages_from().
   void number_from(std::atomic<std::uint64_t>* numbers) noexcept { numbers_ = numbers; }
 
   // hook(of) in a turn now and then, behind so many appends that it costs nothing to speak of.
@@ -45,11 +50,13 @@ class TurnsAtShard {
   // release: whoever waits for the turn sees what was done in it.
   void end() noexcept { word_->store(false, std::memory_order_release); }
 
-  // relaxed: if one arrival happens before another, so do their draws, of one counter. Inlined, or
-  // every arrival would save registers for a call that those of a thread alone do not make.
-  [[gnu::always_inline]] void number_message(SideCounts& unexpected) noexcept {
-    if (numbers_ != nullptr) [[unlikely]]
-      unexpected.advance(numbers_->fetch_add(1, std::memory_order_relaxed));
+  bool numbers_messages() const noexcept { return numbers_ != nullptr; }
+  // Numbers the message that is appended next. True: and for nothing else the matcher has paused.
+  // relaxed: if one arrival happens before another, so do their draws, of one counter.
+  bool only_numbers(SideCounts& unexpected) noexcept {
+    if (numbers_ == nullptr) return false;
+    unexpected.advance(numbers_->fetch_add(1, std::memory_order_relaxed));
+    return ++numbered_ % kNumbersBetweenPauses != 0;
   }
 
   // 0: it need not look.
@@ -65,10 +72,12 @@ class TurnsAtShard {
 
  private:
   static constexpr std::uint64_t kAppendsBetweenLooks = 1024;
+  static constexpr unsigned kNumbersBetweenPauses = 64;
 
   std::atomic<bool> nobody_{false};
   std::atomic<bool>* word_ = &nobody_;
   std::atomic<std::uint64_t>* numbers_ = nullptr;
+  unsigned numbered_ = 0;
   void (*look_)(void*) noexcept = nullptr;
   void* of_ = nullptr;
   std::uint64_t look_at_ = 0;

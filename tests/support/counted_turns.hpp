@@ -8,8 +8,15 @@ namespace tagline::test {
 
 // Counts what a matcher does for threads that share it.
 struct CountedTurns : NoTurns {
+  static constexpr bool kNumbersMessages = true;
+
   void end() noexcept { ++ended; }
-  void number_message(SideCounts&) noexcept { ++numbered; }
+  bool numbers_messages() const noexcept { return true; }
+  // Every other message finds that there is more to do.
+  bool only_numbers(const SideCounts& unexpected) noexcept {
+    ++numbered;
+    return unexpected.next_sequence % 2 == 0;
+  }
   int ended = 0;
   int numbered = 0;
 };
