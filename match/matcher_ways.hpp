@@ -362,8 +362,9 @@ class MatcherWays : public tagline_matcher {
 
   // The same of a message that pauses the matcher: for its number, for what pause() does, or both.
   // So all others need not ask whether there are numbers.
-  [[gnu::noinline]] tagline_status number_and_push(Context* context, std::uint64_t bits,
-                                                   void* message) noexcept {
+  [[gnu::noinline, gnu::flatten]] tagline_status number_and_push(Context* context,
+                                                                 std::uint64_t bits,
+                                                                 void* message) noexcept {
     Side& side = unexpected_;
     const bool only_numbers = turns_.only_numbers(side);
     context->unexpected.append({{bits, kSourceMask | kTagMask}, message, side.next_sequence});
