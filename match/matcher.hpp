@@ -201,8 +201,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
 
   Turns& turns() noexcept { return this->turns_; }
   // See TurnsAtShard.
-  void number_messages_from(
-      std::atomic<std::uint64_t>* numbers) noexcept requires Turns::kNumbersMessages {
+  void number_messages_from(std::atomic<std::uint64_t>* numbers) noexcept {
     this->turns_.number_from(numbers);
     plan_pause(unexpected_);
   }

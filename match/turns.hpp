@@ -21,6 +21,7 @@ struct NoTurns {
 
   void end() noexcept {}
   bool numbers_messages() const noexcept { return false; }
+  void number_from(std::atomic<std::uint64_t>*) noexcept {}
   std::uint64_t appends_between_looks() const noexcept { return 0; }
   void look(std::uint64_t) noexcept {}
 };
