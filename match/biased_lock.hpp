@@ -59,26 +59,27 @@ class BiasedLock {
   }
 
   // Before anybody uses it. Otherwise it is a spin lock for good.
-  void allow_bias() noexcept {
+  void allow_bias() noexcept { allow_bias(inside_[0]); }
+  // first_inside: the word of the first favour, which stays as long as the lock.
+  void allow_bias(std::atomic<bool>& first_inside) noexcept {
     if (!allow_barriers()) return;
+    first_inside_ = &first_inside;
     given_ = 0;
     // relaxed: nobody looks yet.
     bias_.store(kFree, std::memory_order_relaxed);
   }
 
-  // The way in of the thread that has this favour. Once it has failed, it fails until the lock
-  // gives the favour again. Inlined: nothing goes through memory. Out again by a store of false
-  // to inside(), release: it pairs with the acquire in finish().
-  [[gnu::always_inline]] bool enter(Favour favour) noexcept {
-    return enter(favour, inside_[favour % kFavours]);
+  // The way in of the thread that has this favour. nullptr: it has failed, and fails until the lock
+  // gives the favour again. Otherwise out again by a store of false to the word, release: it pairs
+  // with the acquire in finish(). Inlined: nothing goes through memory.
+  [[gnu::always_inline]] std::atomic<bool>* enter(Favour favour) noexcept {
+    std::atomic<bool>& inside = word_of(favour);
+    return enter(favour, inside) ? &inside : nullptr;
   }
-  // The same with the first favour of a lock, which is just this_thread(): the place of its
-  // word need not be computed.
-  [[gnu::always_inline]] bool enter_first() noexcept { return enter(this_thread(), inside_[0]); }
-
-  // The word of the last favour. For whoever is in: by that favour, by the lock, or because it has
-  // closed. The others may store false as well, which it is, or is about to be.
-  std::atomic<bool>& inside() noexcept { return inside_[given_]; }
+  // The same with the first favour of a lock, which is just this_thread(), and its word.
+  [[gnu::always_inline]] bool enter_first(std::atomic<bool>& first_inside) noexcept {
+    return enter(this_thread(), first_inside);
+  }
 
   // With the lock taken by lock(): whether the thread is favoured or watched, if nothing is
   // ending; what to enter() with the next time, or 0. relaxed, both: only a closer changes it
@@ -119,13 +120,11 @@ class BiasedLock {
   }
 
   // The same in steps, where it is nobody's favour, nor about to be: taking it, or waiting for it
-  // behind that, and then the look. Whoever has got it this way may give it back by a store of
-  // false to held(), release.
+  // behind that, and then the look.
   bool try_lock() noexcept { return held_.try_lock(); }
   void lock_later() noexcept { held_.lock_later(); }
   // acquire: as in claim_or_revoke().
   bool is_nobodys() const noexcept { return is_over(bias_.load(std::memory_order_acquire)); }
-  std::atomic<bool>& held() noexcept { return held_.word(); }
 
   void unlock() noexcept { held_.unlock(); }
 
@@ -176,6 +175,10 @@ class BiasedLock {
     return bias & ~(kOver | kEnding | kWatched | kNumber);
   }
 
+  [[gnu::always_inline]] std::atomic<bool>& word_of(Favour favour) noexcept {
+    const unsigned number = favour % kFavours;
+    return number == 0 ? *first_inside_ : inside_[number];
+  }
   [[gnu::always_inline]] bool enter(Favour favour, std::atomic<bool>& inside) noexcept {
     inside.store(true, std::memory_order_relaxed);
     // The compiler keeps the order; the second thread's barrier makes the processor's.
@@ -212,7 +215,8 @@ class BiasedLock {
   void finish(Favour favour) noexcept {
     Backoff backoff;
     // acquire: pairs with the release of whoever leaves, see enter().
-    while (inside_[favour % kFavours].load(std::memory_order_acquire)) backoff.wait();
+    const std::atomic<bool>& inside = word_of(favour);
+    while (inside.load(std::memory_order_acquire)) backoff.wait();
     // release: whoever sees it sees what the favoured thread did.
     bias_.store(over(favour), std::memory_order_release);
   }
@@ -221,6 +225,7 @@ class BiasedLock {
   std::uint8_t given_ = kFavours - 1;        // number of the last favour; changes with held_ taken
   std::atomic<bool> inside_[kFavours] = {};  // each set by one thread only
   std::atomic<Favour> bias_{kOver};
+  std::atomic<bool>* first_inside_ = nullptr;  // the first of them, or one instead
 };
 
 }  // namespace tagline

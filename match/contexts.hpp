@@ -67,6 +67,14 @@ class Contexts {
     contexts_.erase(id);
   }
 
+  // Gives all memory back. Nothing may be asked afterwards.
+  void retire() noexcept {
+    last_ = nullptr;
+    contexts_.clear();
+    resources_.reset();
+    memory_.return_all();
+  }
+
   // visit(context), in no order.
   template <class Visit>
   void for_each(Visit visit) const {

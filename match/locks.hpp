@@ -119,8 +119,6 @@ class WordLock {
 
   // release: pairs with the exchange in try_lock() and the load in is_held().
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
-  // For whoever unlocks by itself.
-  std::atomic<bool>& word() noexcept { return held_; }
 
   // seq_cst: see try_lock(). As acquire: pairs with unlock(), whoever sees it free
   // sees what the last owner did.

@@ -200,6 +200,11 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   // ---- Parts, for matchers that are made of several of these, one thread at a time.
 
   Turns& turns() noexcept { return this->turns_; }
+  // Gives up what it holds. From then on only turns() may be asked for.
+  void retire() noexcept {
+    contexts_.memory().note_out_of_use(this);
+    contexts_.retire();
+  }
   // See TurnsAtShard.
   void number_messages_from(std::atomic<std::uint64_t>* numbers) noexcept {
     this->turns_.number_from(numbers);

@@ -54,27 +54,23 @@ struct alignas(kCacheLine) Shard {
   std::chrono::steady_clock::time_point since{};  // handovers are counted
 
   // The thread that the lock favours has it to itself, whatever the gate says since: nobody
-  // else closes before that thread has lost its favour. The core ends the turn, see
-  // TurnsAtShard.
-  [[gnu::always_inline]] bool enter() noexcept {
+  // else closes before that thread has lost its favour. nullptr: not so; otherwise see
+  // BiasedLock::enter().
+  [[gnu::always_inline]] std::atomic<bool>* enter() noexcept {
     // relaxed: a hint, for the lock to confirm.
     BiasedLock::Favour last = favour.load(std::memory_order_relaxed);
-    if (last == this_thread()) [[likely]] {
-      if (lock.enter_first()) [[likely]]
-        return true;
-    } else {
-      if (BiasedLock::number_of(last, this_thread()) >= BiasedLock::kFavours) return false;
-      if (lock.enter(last)) return true;
-    }
+    if (BiasedLock::number_of(last, this_thread()) >= BiasedLock::kFavours) return nullptr;
+    if (std::atomic<bool>* const inside = lock.enter(last)) [[likely]]
+      return inside;
     // Unless it is another thread's meanwhile, which needs it to leave.
     favour.compare_exchange_strong(last, 0, std::memory_order_relaxed);
-    return false;
+    return nullptr;
   }
-  // The same for the first favour alone, in few instructions.
-  [[gnu::always_inline]] bool enter_first() noexcept {
+  // The same for the first favour alone, whose word the caller knows, in few instructions.
+  [[gnu::always_inline]] bool enter_first(std::atomic<bool>& inside) noexcept {
     if (favour.load(std::memory_order_relaxed) != this_thread()) [[unlikely]]
       return false;
-    if (lock.enter_first()) [[likely]]
+    if (lock.enter_first(inside)) [[likely]]
       return true;
     // Or every call would write to the lock's line before it owns it.
     favour.store(0, std::memory_order_relaxed);

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <new>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -133,18 +132,19 @@ class ShardStore : protected GateWord {
         kernels_(kernels),
         limit_(options),
         floor_(options.first_handle == 0 ? 1 : options.first_handle),
-        next_number_(floor_.load(std::memory_order_relaxed)) {
+        next_number_(floor_.load(std::memory_order_relaxed)),
+        first_core_(parameters_, kernels_, 0, next_number_.load(std::memory_order_relaxed),
+                    limit_.get()) {
     if (count > 1) {
+      first_core_.retire();
       arrays_.push_back(make_shards(count));
       capacity_ = count;
       shards_.store(arrays_.back().get(), std::memory_order_relaxed);
       wild_ = make_core();
       gate_.store(count - 1, std::memory_order_relaxed);
     } else {
-      first_.lock.allow_bias();
-      first_core_.emplace(parameters_, kernels_, 0, next_number_.load(std::memory_order_relaxed),
-                          limit_.get());
-      settle(first_, *first_core_, 1);
+      first_.lock.allow_bias(first_core_.turns().inside());
+      settle(first_, first_core_, 1);
     }
   }
 
@@ -250,7 +250,6 @@ class ShardStore : protected GateWord {
 
   // Makes it the core of one of so many shards. With the shard taken, or before anybody uses it.
   void settle(Shard& shard, Core& core, std::size_t count) noexcept {
-    core.turns().end_by(shard.lock.inside());
     core.number_messages_from(count > 1 ? &next_stamp_ : nullptr);
     shard.numbers_end = core.next_sequence(TAGLINE_POSTED);
     shard.core = &core;
@@ -284,7 +283,8 @@ class ShardStore : protected GateWord {
       // Whoever closes keeps its own favours, and would enter.
       shards()[i].favour.store(0, std::memory_order_relaxed);
     }
-    first_core_.reset();
+    // Stays: the thread that was alone may be long about finding out.
+    first_core_.retire();
   }
 
   // nullptr: none, until something comes.
@@ -325,10 +325,10 @@ class ShardStore : protected GateWord {
   alignas(kCacheLine) std::atomic<std::uint64_t> next_stamp_{1};
 
  protected:
-  // Until there are several for the first time. Its core is in place: with a pointer to it a thread
-  // alone takes 1 to 8 % more (Zen 3).
+  // Until there are several for the first time, and not used from then on. Its core is in place:
+  // with a pointer to it a thread alone takes 1 to 8 % more (Zen 3).
   Shard first_;
-  alignas(kCacheLine) std::optional<Core> first_core_;
+  alignas(kCacheLine) Core first_core_;
   std::unique_ptr<Core> wild_;
 
  private:

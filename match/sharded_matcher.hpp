@@ -174,7 +174,7 @@ class ShardedMatcher final : public tagline_matcher {
     return core.append_message(with...);
   };
 
-  // call(core, ...) ends the turn, see TurnsAtShard. A thread alone jumps into it; behind that,
+  // A thread alone jumps into call(core, ...), which ends the turn, see TurnsAtShard. Behind that,
   // each a jump further and saving registers for itself only, are the thread that the lock of
   // one of many shards favours; whoever finds the lock of a shard free, and it was its own, or
   // another's, before; whoever waits for it; and all else: among().
@@ -206,27 +206,31 @@ class ShardedMatcher final : public tagline_matcher {
     if (parts_.hands_over(*place.shard, envelope))
       return enter_in_turns<call, among>(envelope, arguments...);
     if constexpr (is_receive<call>) {
-      if (!parts_.has_number(*place.shard)) return number_and<call>(envelope, arguments...);
+      if (!parts_.has_number(*place.shard))
+        return leave(*place.shard, number_and<call>(envelope, arguments...));
     }
-    return call(*place.shard->core, envelope, arguments...);
+    return leave(*place.shard, call(*place.shard->core, envelope, arguments...));
   }
-  // In the turn that has been entered. Apart: a call that comes back would have the others save
-  // registers.
+  static tagline_status leave(Shard& shard, tagline_status status) noexcept {
+    shard.lock.unlock();
+    return status;
+  }
+  // In the turn that has been entered. Apart: it needs more registers.
   template <auto call, class... Arguments>
   [[gnu::noinline, gnu::cold]] tagline_status number_and(Envelope envelope,
                                                          Arguments... arguments) noexcept {
-    Shard& shard = parts_.shard_in(envelope);
+    Shard& shard = parts_.shard_of(envelope);
     parts_.number_receive(shard);
     return call(*shard.core, envelope, arguments...);
   }
   template <auto call, auto among, class... Arguments>
   [[gnu::noinline]] tagline_status enter_in_turns(Envelope envelope,
                                                   Arguments... arguments) noexcept {
-    Shard& shard = parts_.shard_in(envelope);
+    Shard& shard = parts_.shard_of(envelope);
     if (!parts_.stay_or_grow(shard, envelope, /*lock_was_free=*/true))
       return (this->*among)(envelope, arguments...);
     if constexpr (is_receive<call>) parts_.number_receive(shard);
-    return call(*shard.core, envelope, arguments...);
+    return leave(shard, call(*shard.core, envelope, arguments...));
   }
   template <auto call, auto among, class... Arguments>
   [[gnu::noinline]] tagline_status enter_later(Envelope envelope, Arguments... arguments) noexcept {
@@ -240,7 +244,7 @@ class ShardedMatcher final : public tagline_matcher {
       return (this->*among)(envelope, arguments...);
     }
     if constexpr (is_receive<call>) parts_.number_receive(shard);
-    return call(*shard.core, envelope, arguments...);
+    return leave(shard, call(*shard.core, envelope, arguments...));
   }
   template <auto call>
   static constexpr bool is_receive = std::is_same_v<decltype(call), decltype(kPost)> ||

@@ -72,16 +72,18 @@ class Shards : public ShardStore<Queue> {
 
   // The one shard, for the thread that called first, as long as no other one does; again when
   // none has for a while. Until its core, core_alone(), ends the turn. False: enter_favoured().
-  [[gnu::always_inline]] bool enter_alone() noexcept { return first_.enter_first(); }
+  [[gnu::always_inline]] bool enter_alone() noexcept {
+    return first_.enter_first(first_core_.turns().inside());
+  }
   [[gnu::always_inline]] Core& core_alone() noexcept {
-    assert(first_core_.has_value());  // or who enters alone has missed that it is gone
-    return *first_core_;
+    assert(first_.core == &first_core_);  // or who enters alone has missed that it is retired
+    return first_core_;
   }
 
-  // open(shard) with the shard of the envelope, one of many, for the thread that its lock favours;
-  // likewise. Otherwise closed(): find_open(). No need to look at the gate again: whoever else has
-  // closed since has ended this thread's favour before it touched the shard. A thread that closes
-  // keeps its own favours, and sees here what it has stored.
+  // open(shard) with the shard of the envelope, one of many, for the thread that its lock favours,
+  // until it is back. Otherwise closed(): find_open(). No need to look at the gate again: whoever
+  // else has closed since has ended this thread's favour before it touched the shard. A thread that
+  // closes keeps its own favours, and sees here what it has stored.
   template <class Open, class Closed>
   [[gnu::always_inline]] tagline_status enter_favoured(Envelope envelope, Open open,
                                                        Closed closed) noexcept {
@@ -91,8 +93,11 @@ class Shards : public ShardStore<Queue> {
       return closed();
     }
     Shard& shard = shards_.load(std::memory_order_acquire)[hash(envelope, gate) & gate & kMask];
-    if (!shard.enter()) return closed();
-    return open(shard);
+    std::atomic<bool>* const inside = shard.enter();
+    if (inside == nullptr) return closed();
+    const tagline_status status = open(shard);
+    inside->store(false, std::memory_order_release);  // see BiasedLock::enter()
+    return status;
   }
 
   // The shard of the envelope and what the gate said, or nullptr: visit(). It is to be entered.
@@ -113,9 +118,9 @@ class Shards : public ShardStore<Queue> {
     return {mask == 0 ? shards : shards + (hash(envelope, gate) & mask), gate};
   }
 
-  // With its lock taken: if all is as it was, and the lock nobody's favour, the core gives the lock
-  // back as it ends the turn. Most calls on shards that several threads use come this way, and save
-  // no register. False: the lock has been given back, and visit() tells.
+  // With its lock taken: whether all is as it was, and the lock nobody's favour. Most calls on
+  // shards that several threads use come this way. False: the lock has been given back, and visit()
+  // tells.
   [[gnu::always_inline]] bool enter_by_lock(Place place) noexcept {
     Shard& shard = *place.shard;
     // seq_cst: see lock().
@@ -124,7 +129,6 @@ class Shards : public ShardStore<Queue> {
       shard.lock.unlock();
       return false;
     }
-    shard.core->turns().end_by(shard.lock.held());
     return true;
   }
   // Then: whether it was another thread's before, with another key, and if so, whether not so often
@@ -141,8 +145,8 @@ class Shards : public ShardStore<Queue> {
     grow(gate);
     return false;
   }
-  // The one whose lock the caller holds.
-  Shard& shard_in(Envelope envelope) const noexcept {
+  // The one whose lock the caller holds, or any with the gate closed.
+  Shard& shard_of(Envelope envelope) const noexcept {
     const std::uint64_t gate = gate_.load(std::memory_order_relaxed);
     return shards()[hash(envelope, gate) & gate & kMask];
   }
@@ -208,11 +212,6 @@ class Shards : public ShardStore<Queue> {
   bool has_shard(Envelope envelope) const noexcept {
     return has_one_shard(envelope, gate_.load(std::memory_order_relaxed));
   }
-  Shard& shard_of(Envelope envelope) noexcept {
-    Shard& shard = shard_in(envelope);
-    keep_lock(shard);
-    return shard;
-  }
 
   // A number for a wildcard receive: above all numbers in use, below all to come.
   std::uint64_t number_wild() noexcept {
@@ -259,12 +258,6 @@ class Shards : public ShardStore<Queue> {
 
   static constexpr std::uint64_t kBlock = 1024;
 
-  // The turn of its core that comes does not give the lock back, which is the caller's, or nobody's
-  // with the gate closed.
-  static void keep_lock(Shard& shard) noexcept {
-    if (shard.core != nullptr) shard.core->turns().end_by(shard.lock.inside());
-  }
-
   // How a call has got a shard's lock: not at all, for the gate is not as it was any more;
   // or after others, so often that there should be more shards.
   enum class Entry : std::uint8_t { usual, crowded, too_late };
@@ -276,7 +269,6 @@ class Shards : public ShardStore<Queue> {
       shard.lock.unlock();
       return Entry::too_late;
     }
-    keep_lock(shard);  // first: a favoured thread enters only by what it has remembered
     if (shard.lock.has_favour() && shard.core != nullptr) [[unlikely]]
       shard.remember_favour();
     return policy_.is_crowded(shard, envelope, was_free) ? Entry::crowded : Entry::usual;
@@ -296,7 +288,6 @@ class Shards : public ShardStore<Queue> {
     // relaxed: a shard's lock is held, unless all of them are. Whoever shuts the gate from here
     // on waits for that lock, and finds the favour.
     if ((gate_.load(std::memory_order_relaxed) & kShut) != 0) return;
-    // What its turns end by is seen to when it takes the lock the next time, and remembers it.
     shard.lock.consider_this_thread(anew);
   }
   // One shard draws no numbers, and can only be entered by its first favour.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a matcher that threads share does for the threads.
 //
-// They take turns at it. Whoever calls could end its own turn, but would have to save
-// registers for that, call and come back: a fifth of what the call costs. So the matcher itself
-// does, last of all, in the six operations that every message takes (post_receive, arrive and
-// their halves), and whoever has got the turn jumps there. All other operations leave the turn
-// to the caller.
+// They take turns at it. A thread alone could end its own turn, but would have to save registers
+// for that, call and come back: a fifth of what the call costs. So the matcher itself does, last of
+// all, in the six operations that every message takes (post_receive, arrive and their halves), and
+// a thread alone jumps there. All other turns, and operations, are the caller's to end.
 #pragma once
 
 #include <atomic>
@@ -31,12 +30,9 @@ class TurnsAtShard {
  public:
   static constexpr bool kNumbersMessages = true;
 
-  // word: the lock that the turn was entered by, to be given back; or what the favoured thread
-  // says by that it is inside. In a turn whose lock the caller gives back, or with the gate closed,
-  // the latter may be stored to as well: nobody is inside, and it is false.
-  void end_by(std::atomic<bool>& word) noexcept {
-    if (word_ != &word) word_ = &word;  // nearly always as in the turn before: in a line that stays
-  }
+  // Says that the thread that is alone there is inside: here, where the end of a turn need not look
+  // for it.
+  std::atomic<bool>& inside() noexcept { return inside_; }
   // Messages that wait are numbered from this, which tells their order among several shards;
   // nullptr: the matcher counts by itself. It pauses for each number, and so has to know: see
   // QueueMatcher::number_messages_from().
@@ -48,8 +44,9 @@ class TurnsAtShard {
     of_ = of;
   }
 
-  // release: whoever waits for the turn sees what was done in it.
-  void end() noexcept { word_->store(false, std::memory_order_release); }
+  // release: whoever waits for the turn sees what was done in it. In a turn by a lock, or with the
+  // gate closed, it is false already: nobody else is inside.
+  void end() noexcept { inside_.store(false, std::memory_order_release); }
 
   bool numbers_messages() const noexcept { return numbers_ != nullptr; }
   // Numbers the message that is appended next. True: and for nothing else the matcher has paused.
@@ -76,8 +73,7 @@ class TurnsAtShard {
   static constexpr std::uint64_t kAppendsBetweenLooks = 1024;
   static constexpr unsigned kNumbersBetweenPauses = 64;
 
-  std::atomic<bool> nobody_{false};
-  std::atomic<bool>* word_ = &nobody_;
+  std::atomic<bool> inside_{false};
   std::atomic<std::uint64_t>* numbers_ = nullptr;
   unsigned numbered_ = 0;
   void (*look_)(void*) noexcept = nullptr;

@@ -52,10 +52,7 @@ class NodeMemory {
         shared_(shared) {}
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
-  ~NodeMemory() {
-    while (return_some()) {
-    }
-  }
+  ~NodeMemory() { return_all(); }
 
   // nullptr if the limit or the system says no.
   void* allocate(std::size_t bytes) noexcept { return take(bytes, false); }
@@ -68,6 +65,10 @@ class NodeMemory {
   void defer_releases(bool defer) noexcept { deferring_ = defer; }
   // Returns up to kReturnedAtOnce of it to the system; false if there is none.
   bool return_some() noexcept;
+  void return_all() noexcept {
+    while (return_some()) {
+    }
+  }
   static constexpr std::size_t kReturnedAtOnce = std::size_t{1} << 20;
   std::size_t deferred_bytes() const noexcept { return deferred_bytes_; }
 

@@ -5,8 +5,8 @@
 // `inside` leave its processor later, in their order.
 // BROKEN has no barrier. BROKEN_END takes a favour that is ending for one that has gone.
 // BROKEN_WORD has one word for both favours. BROKEN_GATE remembers a favour before the look
-// at the gate. BROKEN_AGAIN gives the last favour to another thread. BROKEN_KEEP ends a turn with the
-// gate closed as the one before it ended. BROKEN_REMEMBER remembers a favour in the turn that gives it.
+// at the gate. BROKEN_AGAIN gives the last favour to another thread. BROKEN_LEAVE gives the lock back
+// before the matcher has ended the turn.
 #define ENDING 1              // of a favour, as the next two
 #define OVER 2
 #define WATCHED 3
@@ -22,8 +22,6 @@ byte bias = FREE;
 bit given;                    // number of the last favour
 bit held, shut, gate_lock;
 bit inside[2];                // for each number
-#define LOCK 2
-byte by = 0;                  // what the turn now, or the last one, ends by: a word, or the lock
 byte users;                   // of what the lock protects
 chan stores_0 = [2] of { bit, bit };  // to inside, on their way, from each thread
 chan stores_1 = [2] of { bit, bit };
@@ -56,25 +54,22 @@ inline use() {
   users--
 }
 
-// Who has taken the lock and found no favour has it given back as the turn ends. Otherwise what is
-// done by the lock, or with the gate closed, ends as a favoured turn does: by the word of the last
-// favour (TurnsAtShard). Stores leave in their order, so the lock's comes later.
+// What is done by the lock, or with the gate closed, ends as a turn of the first favour does
+// (TurnsAtShard). Stores leave in their order, so the lock's comes later.
 inline use_and_end() {
   use();
-  if
-  :: by == LOCK -> held = 0
-  :: else -> stores ! by, 0; empty(stores)
-  fi
+  stores ! 0, 0;
+  empty(stores)
 }
-inline keep_lock() {
-  by = given
-}
-inline keep_closed() {
-#ifndef BROKEN_KEEP
-  keep_lock()
-#else
-  skip
+// Likewise, by the lock.
+inline use_and_leave() {
+  use();
+#ifdef BROKEN_LEAVE
+  held = 0;
 #endif
+  stores ! 0, 0;
+  empty(stores);
+  held = 0
 }
 
 // By what was seen of the bias.
@@ -142,7 +137,7 @@ inline call() {
   :: mine != NONE ->
      stores ! mine, 1;
      if
-     :: bias == FAVOUR(me, mine) -> alone = 1; use(); stores ! by, 0
+     :: bias == FAVOUR(me, mine) -> alone = 1; use(); stores ! mine, 0
      :: else -> stores ! mine, 0; mine = NONE
      fi
   :: else -> skip
@@ -152,7 +147,7 @@ inline call() {
   :: !alone && shut ->
      atomic { !gate_lock -> gate_lock = 1 };
      if
-     :: shut -> keep_closed(); use_and_end(); gate_lock = 0; break
+     :: shut -> use_and_end(); gate_lock = 0; break
      :: else -> gate_lock = 0
      fi
   :: !alone && !shut ->
@@ -162,7 +157,7 @@ inline call() {
      :: over(seen) ->
         if
         :: shut -> held = 0
-        :: else -> by = LOCK; watch_me(); use_and_end(); break
+        :: else -> watch_me(); use_and_leave(); break
         fi
      :: true ->
         if
@@ -175,14 +170,9 @@ inline call() {
         if
         :: shut -> held = 0
         :: else ->
-           keep_lock();
            remember();
            favour_me();
-#ifdef BROKEN_REMEMBER
-           remember();
-#endif
-           use_and_end();
-           held = 0;
+           use_and_leave();
            break
         fi
      fi
@@ -197,7 +187,6 @@ inline close_and_reopen() {
   !held;
   seen = bias;
   revoke_of_another();
-  keep_closed();
   use_and_end();
   seen = 0;
   gate_lock = 0;

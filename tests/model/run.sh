@@ -54,8 +54,7 @@ check wrong biased_lock BROKEN_END
 check wrong biased_lock BROKEN_WORD
 check wrong biased_lock BROKEN_GATE
 check wrong biased_lock BROKEN_AGAIN
-check wrong biased_lock BROKEN_KEEP
-check wrong biased_lock BROKEN_REMEMBER
+check wrong biased_lock BROKEN_LEAVE
 
 check right tail_queue
 check wrong tail_queue BROKEN

@@ -80,19 +80,14 @@ TEST(WordLock, GivesUpAfterSoManyLooks) {
 
 using LockOfShard = Shard<int>;
 
-// As a core does.
-void leave(LockOfShard& shard) {
-  TurnsAtShard turns;
-  turns.end_by(shard.lock.inside());
-  turns.end();
-}
+void leave(std::atomic<bool>* inside) { inside->store(false, std::memory_order_release); }
 
 // The favoured thread's way in where it is open, the lock otherwise.
 template <class Use>
 void with(LockOfShard& shard, Use use) {
-  if (shard.enter()) {
+  if (std::atomic<bool>* const inside = shard.enter()) {
     use();
-    leave(shard);
+    leave(inside);
     return;
   }
   shard.lock.lock();
@@ -111,9 +106,9 @@ void take_for_long(LockOfShard& shard) {
   take_once(shard);
 }
 bool is_favoured(LockOfShard& shard) {
-  if (!shard.enter()) return false;
-  leave(shard);
-  return true;
+  std::atomic<bool>* const inside = shard.enter();
+  if (inside != nullptr) leave(inside);
+  return inside != nullptr;
 }
 
 // As whoever closes does.
@@ -126,12 +121,13 @@ void wait_until_free(LockOfShard& shard) {
 TEST(BiasedLock, IsTheFirstThreadsUntilAnotherComes) {
   if (!allow_barriers()) GTEST_SKIP() << "no membarrier(2) here";
   LockOfShard shard;
-  shard.lock.allow_bias();
+  std::atomic<bool> first_inside{false};
+  shard.lock.allow_bias(first_inside);
   EXPECT_FALSE(is_favoured(shard)) << "nobody has taken it";
   take_once(shard);
   ASSERT_TRUE(is_favoured(shard));
-  ASSERT_TRUE(shard.enter_first()) << "the short way";
-  leave(shard);
+  ASSERT_TRUE(shard.enter_first(first_inside)) << "the short way";
+  leave(&first_inside);
   wait_until_free(shard);
   ASSERT_TRUE(is_favoured(shard)) << "its own looks leave it as it is";
   std::thread([&] {
@@ -139,7 +135,8 @@ TEST(BiasedLock, IsTheFirstThreadsUntilAnotherComes) {
     take_once(shard);
     EXPECT_FALSE(is_favoured(shard));
   }).join();
-  EXPECT_FALSE(shard.enter_first());
+  EXPECT_FALSE(shard.enter_first(first_inside));
+  EXPECT_FALSE(first_inside.load());
   EXPECT_FALSE(is_favoured(shard));
   take_once(shard);
   EXPECT_FALSE(is_favoured(shard)) << "once does not bring it back";
@@ -177,7 +174,8 @@ TEST(BiasedLock, FavoursAnotherThreadLaterAFewTimes) {
 TEST(BiasedLock, FavoursTheThreadAgainThatWasLastAsOftenAsItLikes) {
   if (!allow_barriers()) GTEST_SKIP() << "no membarrier(2) here";
   LockOfShard shard;
-  shard.lock.allow_bias();
+  std::atomic<bool> first_inside{false};
+  shard.lock.allow_bias(first_inside);
   take_once(shard);
   const auto consider = [&] {
     with(shard, [&] { shard.lock.consider_this_thread(false); });
@@ -195,9 +193,9 @@ TEST(BiasedLock, FavoursTheThreadAgainThatWasLastAsOftenAsItLikes) {
     }
   });
   for (int round = 0; round < kRounds; ++round) {
-    const bool is_first = shard.enter_first();
+    const bool is_first = shard.enter_first(first_inside);
     EXPECT_TRUE(is_first);
-    if (is_first) leave(shard);
+    if (is_first) leave(&first_inside);
     turn.store(2 * round + 1);
     while (turn.load() != 2 * round + 2) sched_yield();
     EXPECT_FALSE(is_favoured(shard));
@@ -225,12 +223,16 @@ TEST(BiasedLock, IsASpinLockWithoutABias) {
 
 TEST(BiasedLock, OthersWaitForTheFavouredThreadToLeave) {
   if (!allow_barriers()) GTEST_SKIP() << "no membarrier(2) here";
+  std::atomic<bool> first_inside{false};
   for (const bool closes : {false, true}) {
     LockOfShard shard;
-    shard.lock.allow_bias();
-    if (closes) std::thread([&] { take_once(shard); }).join();
+    shard.lock.allow_bias(first_inside);
+    const bool is_first = !closes;
+    if (!is_first) std::thread([&] { take_once(shard); }).join();
     take_for_long(shard);
-    ASSERT_TRUE(shard.enter());
+    std::atomic<bool>* const inside = shard.enter();
+    ASSERT_NE(inside, nullptr);
+    EXPECT_EQ(inside == &first_inside, is_first);
     std::atomic<bool> is_in{false};
     std::thread other([&] {
       if (closes) {
@@ -242,7 +244,7 @@ TEST(BiasedLock, OthersWaitForTheFavouredThreadToLeave) {
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_FALSE(is_in.load());
-    leave(shard);
+    leave(inside);
     other.join();
     EXPECT_TRUE(is_in.load());
   }
