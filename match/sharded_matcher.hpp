@@ -180,8 +180,8 @@ class ShardedMatcher final : public tagline_matcher {
   // another's, before; whoever waits for it; and all else: among().
   template <auto call, auto among, class... Arguments>
   [[gnu::always_inline]] tagline_status enter(Envelope envelope, Arguments... arguments) noexcept {
-    if (!parts_.enter_alone()) return enter_favoured<call, among>(envelope, arguments...);
-    return call(parts_.core_alone(), envelope, arguments...);
+    if (Core* const core = parts_.enter_alone()) return call(*core, envelope, arguments...);
+    return enter_favoured<call, among>(envelope, arguments...);
   }
   template <auto call, auto among, class... Arguments>
   [[gnu::noinline]] tagline_status enter_favoured(Envelope envelope,

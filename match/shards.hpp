@@ -70,14 +70,13 @@ class Shards : public ShardStore<Queue> {
         [](void* shards) noexcept { static_cast<Shards*>(shards)->look_at_first(); }, this);
   }
 
-  // The one shard, for the thread that called first, as long as no other one does; again when
-  // none has for a while. Until its core, core_alone(), ends the turn. False: enter_favoured().
-  [[gnu::always_inline]] bool enter_alone() noexcept {
-    return first_.enter_first(first_core_.turns().inside());
-  }
-  [[gnu::always_inline]] Core& core_alone() noexcept {
+  // The core of the one shard, for the thread that called first, as long as no other one does; again
+  // when none has for a while. It ends the turn. nullptr: enter_favoured().
+  [[gnu::always_inline]] Core* enter_alone() noexcept {
+    if (!first_.enter_first(first_core_.turns().inside())) [[unlikely]]
+      return nullptr;
     assert(first_.core == &first_core_);  // or who enters alone has missed that it is retired
-    return first_core_;
+    return &first_core_;
   }
 
   // open(shard) with the shard of the envelope, one of many, for the thread that its lock favours,

@@ -32,9 +32,9 @@ void look_at_all(Parts& parts) {
 }
 
 bool enters_alone(Parts& parts) {
-  if (!parts.enter_alone()) return false;
-  parts.core_alone().turns().end();
-  return true;
+  Parts::Core* const core = parts.enter_alone();
+  if (core != nullptr) core->turns().end();
+  return core != nullptr;
 }
 
 // Whether so many posts are enough to be alone again.
