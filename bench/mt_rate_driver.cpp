@@ -17,6 +17,7 @@ namespace bench {
 namespace {
 
 constexpr int kBurstMessages = 32;
+constexpr int kBurstTurns = 3;  // a round
 
 struct Settings {
   int rounds = 0;
@@ -204,20 +205,34 @@ int run_mt_rate(const Context& context, const Settings& settings) {
     runners.push_back({ours, threading, {}, {}});
   }
   watch_for_interrupts();
+  // Every runner's turn, one after the other; false: one has failed.
+  const auto by_turns = [&](int round, const std::string& what, auto take) {
+    for (Runner& runner : runners) {
+      progress("round " + std::to_string(round + 1) + "/" + std::to_string(rounds) + ", " + what +
+               ", " + runner.configuration.name);
+      const JobResult job = take(runner);
+      if (job.ok) continue;
+      end_progress();
+      std::fprintf(stderr, "bench: %s: %s\n", runner.configuration.name.c_str(),
+                   job.reason.c_str());
+      return false;
+    }
+    return true;
+  };
   for (int round = 0; round < rounds; ++round) {
+    bool done = true;
     for (const int ranks : settings.ranks) {
-      for (Runner& runner : runners) {
-        progress("round " + std::to_string(round + 1) + "/" + std::to_string(rounds) + ", " +
-                 std::to_string(ranks) + " ranks, " + runner.configuration.name);
-        JobResult job = take_turn(context, settings, ranks, runner);
-        if (job.ok && ranks == 2) job = take_burst_turn(context, settings, runner);
-        if (job.ok) continue;
-        end_progress();
-        std::fprintf(stderr, "bench: %s: %s\n", runner.configuration.name.c_str(),
-                     job.reason.c_str());
-        return interrupted() ? 130 : 1;
+      done = done && by_turns(round, std::to_string(ranks) + " ranks", [&](Runner& runner) {
+               return take_turn(context, settings, ranks, runner);
+             });
+      // Short jobs that vary: more of them.
+      for (int turn = 0; turn < kBurstTurns && ranks == 2; ++turn) {
+        done = done && by_turns(round, "bursts", [&](Runner& runner) {
+                 return take_burst_turn(context, settings, runner);
+               });
       }
     }
+    if (!done) return interrupted() ? 130 : 1;
   }
   end_progress();
 
