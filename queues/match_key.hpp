@@ -82,7 +82,8 @@ enum class Glance {
 
 // What takes a match out is told how to count: count(depth, taken), depth in entries looked at.
 // It is called once, where both are known, so that the compiler decides what is counted of a
-// match; a glance that has found nothing out does not call it.
+// match; a glance that has found nothing out does not call it. take_at_hand() calls it last of all:
+// whoever counts may let others in.
 using CountOfSearch = void (*)(std::uint64_t depth, bool taken);
 
 template <class Queue>

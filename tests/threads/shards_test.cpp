@@ -114,5 +114,27 @@ TEST(Shards, AnotherThreadThatHasOneOfManyToItselfIsFavoured) {
   post_by_the_lock(parts);  // or whoever comes next waits for good
 }
 
+class Store : public ShardStore<LinearQueue> {
+ public:
+  Store() : ShardStore({}, *simd::available_kernels(0), TAGLINE_OPTIONS_DEFAULT, 1) {}
+  using ShardStore::first_core_;
+  using ShardStore::redistribute;
+};
+
+// It stays, for a thread that may be about to enter it, but what it held does not.
+TEST(Shards, FirstMatcherHoldsNothingOnceThereAreMany) {
+  const std::size_t others = NodeMemory::total_used_bytes();
+  Store store;
+  for (int tag = 0; tag < 1000; ++tag) {
+    void* receive = nullptr;
+    store.first_core_.arrive({1, 0, tag}, &store, &receive);
+  }
+  ASSERT_TRUE(store.redistribute(4, 0));
+  EXPECT_EQ(store.statistics().unexpected.length, 1000);
+  EXPECT_EQ(NodeMemory::total_used_bytes() - others, store.statistics().pool_bytes);
+  ASSERT_TRUE(store.redistribute(8, 0)) << "and it is given up but once";
+  EXPECT_EQ(NodeMemory::total_used_bytes() - others, store.statistics().pool_bytes);
+}
+
 }  // namespace
 }  // namespace tagline
