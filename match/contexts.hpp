@@ -70,7 +70,7 @@ class Contexts {
   // Gives all memory back. Nothing may be asked afterwards.
   void retire() noexcept {
     last_ = nullptr;
-    contexts_.clear();
+    contexts_ = Map();
     resources_.reset();
     memory_.return_all();
   }

@@ -200,10 +200,12 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   // ---- Parts, for matchers that are made of several of these, one thread at a time.
 
   Turns& turns() noexcept { return this->turns_; }
-  // Gives up what it holds. From then on only turns() may be asked for.
+  // Gives up what it holds, its observer included. From then on only turns() may be asked for.
   void retire() noexcept {
-    contexts_.memory().note_out_of_use(this);
+    NodeMemory& memory = contexts_.memory();
     contexts_.retire();
+    memory.note_out_of_use(this);
+    memory.set_observer(nullptr);
   }
   // See TurnsAtShard.
   void number_messages_from(std::atomic<std::uint64_t>* numbers) noexcept {

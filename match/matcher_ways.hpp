@@ -412,7 +412,7 @@ class MatcherWays : public tagline_matcher {
     side.pause_at = then > side.next_sequence ? then : 0;
   }
 
-  // The end of every way: all is told, and the next call may come.
+  // The end of every way but glance()'s: all is told, and the next call may come.
   tagline_status done(tagline_status status) noexcept {
     turns_.end();
     return status;

@@ -70,8 +70,8 @@ class Shards : public ShardStore<Queue> {
         [](void* shards) noexcept { static_cast<Shards*>(shards)->look_at_first(); }, this);
   }
 
-  // The core of the one shard, for the thread that called first, as long as no other one does; again
-  // when none has for a while. It ends the turn. nullptr: enter_favoured().
+  // The core of the one shard, for the thread that called first, as long as no other one does;
+  // again when none has for a while. It ends the turn. nullptr: enter_favoured().
   [[gnu::always_inline]] Core* enter_alone() noexcept {
     if (!first_.enter_first(first_core_.turns().inside())) [[unlikely]]
       return nullptr;

@@ -44,8 +44,8 @@ class TurnsAtShard {
     of_ = of;
   }
 
-  // release: whoever waits for the turn sees what was done in it. In a turn by a lock, or with the
-  // gate closed, it is false already: nobody else is inside.
+  // release: whoever waits for the turn sees what was done in it. In a turn that is the caller's to
+  // end it is false already, or about to be: nobody else is inside.
   void end() noexcept { inside_.store(false, std::memory_order_release); }
 
   bool numbers_messages() const noexcept { return numbers_ != nullptr; }

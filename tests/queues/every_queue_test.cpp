@@ -54,6 +54,8 @@ class Twin {
     queue.erase(hit);
     reference.erase(place);
   }
+  static constexpr std::size_t kFew = 64;  // entries that are quickly counted
+
   // What a matcher tries first.
   template <class Count>
   Glance glance(const MatchKey& key, void** cookie, Count count) {
@@ -114,7 +116,13 @@ class Twin {
     if constexpr (OffersAtHand<decltype(queue)>) {
       void* cookie = nullptr;
       std::uint64_t looked_at = 0;
-      const auto count = [&](std::uint64_t entries, bool) { looked_at = entries; };
+      int counts = 0;
+      std::size_t left = 0;  // as it counts: the match is out already
+      const auto count = [&](std::uint64_t entries, bool taken) {
+        looked_at = entries;
+        ++counts;
+        if (taken && reference.size() < kFew) queue.for_each([&](const QueueEntry&) { ++left; });
+      };
       bool skips = false;  // an index looks at no entry but the match
       if constexpr (OffersIndex<decltype(queue)>) skips = queue.is_indexed();
       switch (glance(key, &cookie, count)) {
@@ -123,6 +131,8 @@ class Twin {
           ASSERT_EQ(cookie, reference.entries[place].cookie);
           if (!skips) {
             ASSERT_EQ(looked_at, place + 1);
+            ASSERT_EQ(counts, 1);
+            ASSERT_TRUE(left == reference.size() - 1 || reference.size() >= kFew) << left;
           }
           ASSERT_LE(looked_at, place + 1);
           reference.erase(place);

@@ -121,6 +121,30 @@ class Store : public ShardStore<LinearQueue> {
   using ShardStore::redistribute;
 };
 
+class Observer final : public MemoryObserver {
+ public:
+  void in_use(const void*, std::size_t) noexcept override { ++told; }
+  void code_in_use(const void*, std::size_t) noexcept override { ++told; }
+  void out_of_use(const void*) noexcept override { ++told; }
+  int told = 0;
+};
+
+TEST(Shards, FirstMatcherForgetsItsObserverOnceThereAreMany) {
+  Observer observer;
+  {
+    Store store;
+    void* receive = nullptr;
+    store.first_core_.arrive({1, 0, 2}, &store, &receive);
+    ASSERT_EQ(store.observe_memory(&observer), TAGLINE_OK);
+    ASSERT_TRUE(store.redistribute(4, 0));
+    EXPECT_GT(observer.told, 0);
+    ASSERT_EQ(store.observe_memory(nullptr), TAGLINE_OK);
+    observer.told = 0;
+    ASSERT_TRUE(store.redistribute(8, 0));
+  }
+  EXPECT_EQ(observer.told, 0) << "it may be gone";
+}
+
 // It stays, for a thread that may be about to enter it, but what it held does not.
 TEST(Shards, FirstMatcherHoldsNothingOnceThereAreMany) {
   const std::size_t others = NodeMemory::total_used_bytes();
