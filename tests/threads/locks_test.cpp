@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "match/shard.hpp"
-#include "match/turns.hpp"
 #include "tests/support/effort.hpp"
 
 namespace tagline::test {
