@@ -15,11 +15,6 @@ namespace tagline {
 bool allow_barriers() noexcept;
 void barrier_in_all_threads() noexcept;
 
-// Differs in all threads that are alive, and is never 0.
-inline std::uintptr_t this_thread() noexcept {
-  return reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
-}
-
 // A spin lock that is free of charge for one thread, until another one takes it: most MPI
 // programs that ask for MPI_THREAD_MULTIPLE communicate in one thread, or in one per
 // communicator. At first that is whoever comes first; later a thread that has had the lock

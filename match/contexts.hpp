@@ -44,12 +44,19 @@ class Contexts {
 
   // nullptr if there is none of this id.
   Context* find(std::uint64_t id) noexcept {
+    Context* const known = look_up(id);
+    // Not written again: the line may be in other caches as well.
+    if (known != last_ && known != nullptr) last_ = known;
+    return known;
+  }
+
+  // The same, and changes nothing: several threads may look at once.
+  Context* look_up(std::uint64_t id) const noexcept {
     if (last_ != nullptr && last_->id == id) [[likely]] {
       return last_;
     }
     const auto found = contexts_.find(id);
-    if (found == contexts_.end()) return nullptr;
-    return last_ = found->second.get();
+    return found == contexts_.end() ? nullptr : found->second.get();
   }
 
   // nullptr if there is no memory for a new one.

@@ -32,6 +32,22 @@ namespace tagline {
 // All but the mutex spin for a moment and then yield the processor, so that an owner that
 // has lost its core gets one back.
 
+// Differs in all threads that are alive, and is never 0.
+inline std::uintptr_t this_thread() noexcept {
+  return reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+}
+
+// Asks for a line to write to, which another core has changed: while the lock comes across, not
+// after it. The compiler's own prefetch only reads unless it may assume a processor that can do
+// this; where one cannot, it does nothing.
+inline void fetch_to_write(const void* line) noexcept {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
 // How one waits: pauses that double, then yields.
 class Backoff {
  public:
@@ -143,7 +159,8 @@ using PatientLock = WordLock<5>;
 // Numbers are drawn and served in turn.
 class TicketLock {
  public:
-  void lock(LockNode&) noexcept {
+  // Not inlined, as are McsLock's, so that to choose among locks (Lock) saves no registers.
+  [[gnu::noinline]] void lock(LockNode&) noexcept {
     // relaxed: drawing orders nothing but the tickets.
     const std::uint32_t mine = next_.fetch_add(1, std::memory_order_relaxed);
     Backoff backoff;
@@ -172,7 +189,7 @@ class TicketLock {
 // (Mellor-Crummey and Scott, 1991).
 class McsLock {
  public:
-  void lock(LockNode& node) noexcept {
+  [[gnu::noinline]] void lock(LockNode& node) noexcept {
     // relaxed: the node is nobody else's until the exchange publishes it.
     node.next.store(nullptr, std::memory_order_relaxed);
     node.waiting.store(true, std::memory_order_relaxed);
@@ -196,7 +213,7 @@ class McsLock {
                                          std::memory_order_relaxed);
   }
 
-  void unlock(LockNode& node) noexcept {
+  [[gnu::noinline]] void unlock(LockNode& node) noexcept {
     // acquire: pairs with the release store of next in lock().
     LockNode* after = node.next.load(std::memory_order_acquire);
     if (after == nullptr) {
@@ -286,7 +303,11 @@ class alignas(kCacheLine) Lock {
 template <class AnyLock>
 class [[nodiscard]] LockGuard {
  public:
-  explicit LockGuard(AnyLock& lock) : lock_(&lock) { lock_->lock(node_); }
+  explicit LockGuard(AnyLock& lock) : LockGuard(&lock) {}
+  // nullptr: none.
+  explicit LockGuard(AnyLock* lock) : lock_(lock) {
+    if (lock_ != nullptr) lock_->lock(node_);
+  }
   LockGuard(const LockGuard&) = delete;
   LockGuard& operator=(const LockGuard&) = delete;
   ~LockGuard() { unlock(); }

@@ -8,6 +8,7 @@
 
 #include "match/contexts.hpp"
 #include "match/envelope.hpp"
+#include "match/locks.hpp"
 #include "match/matcher_ways.hpp"
 #include "match/operations.hpp"
 #include "match/side_counts.hpp"
@@ -223,7 +224,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
 
   // Before a search of a queue in which another thread has searched: what counts it comes from
   // there meanwhile.
-  void fetch_counts(tagline_side side) noexcept { __builtin_prefetch(&side_of(side), 1); }
+  void fetch_counts(tagline_side side) noexcept { fetch_to_write(&side_of(side)); }
 
   // The oldest posted receive that accepts a message; the oldest message for a receive.
   Found find(tagline_side side, Envelope envelope) noexcept {
@@ -233,6 +234,12 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     const MatchKey key = side == TAGLINE_POSTED ? exact_key(envelope) : receive_key(envelope);
     const auto hit = find_in(queue, key, side_of(side));
     return {context, hit, hit ? queue.at(hit).sequence : 0};
+  }
+
+  // Of a context, or nullptr. Changes nothing: several threads may ask at once.
+  const Queue* look_up(tagline_side side, std::uint64_t context_id) const noexcept {
+    Context* const context = contexts_.look_up(context_id);
+    return context == nullptr ? nullptr : &queue_of(*context, side);
   }
 
   // The very receive: by envelope and cookie, by sequence number.
@@ -277,9 +284,9 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     const Context* context = contexts_.find(context_id);
     return context == nullptr ? 0 : context->hints;
   }
-  bool is_empty(tagline_side side, std::uint64_t context_id) noexcept {
-    Context* context = contexts_.find(context_id);
-    return context == nullptr || queue_of(*context, side).empty();
+  bool is_empty(tagline_side side, std::uint64_t context_id) const noexcept {
+    const Queue* const queue = look_up(side, context_id);
+    return queue == nullptr || queue->empty();
   }
   // Of one context: walks over them.
   std::size_t length(tagline_side side, std::uint64_t context_id) noexcept {

@@ -1,19 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <iterator>
 
 #include "match/concurrent_parts.hpp"
 #include "match/inbox.hpp"
 #include "match/locks.hpp"
 #include "match/matcher.hpp"
+#include "match/readers.hpp"
 
 namespace tagline {
 
+// Where a search only reads, as the standard library has it: several threads may search at once
+// while nobody changes the queue.
+template <class Queue>
+concept OffersReading = requires(const Queue queue, MatchKey key, std::uint64_t depth) {
+  queue.find(key, depth);
+};
+
 // One side of a tail-queue matcher: a queue of any structure behind a lock of its own.
+//
+// A long queue in which nothing is found for a while is read by all threads together, without
+// its lock. Who finds something, or has to change the queue for another reason, takes the lock
+// and waits until they have left. One at a time, threads would go from side to side at the pace
+// of the slowest.
 //
 // With bins, it is two queues, each with its lock: the front holds the oldest entries
 // (about fifty), the back the others. A search takes the back's lock before it lets go
@@ -23,33 +34,58 @@ template <class Queue, bool kBins>
 class TailQueueSide {
  public:
   using Core = QueueMatcher<Queue>;
-  using Found = typename Core::Found;
+  using Envelope = tagline_envelope;
 
   template <class... Arguments>
   TailQueueSide(tagline_side which, LockKind lock, const Arguments&... arguments)
       : which_(which), lock_(lock), back_(arguments...), front_lock_(lock), front_(arguments...) {}
 
-  // find(core) -> Found, in the order of the entries; then hit(core, found) with its lock
-  // held, or miss() with the lock of the end held. Returns what they return.
-  template <class Find, class Hit, class Miss>
-  tagline_status search(Find find, Hit hit, Miss miss) {
+  // How a search has ended without a match: whether it is alone with the end of the queue, and so
+  // may change it, and how many entries it has passed that nobody has counted.
+  struct Missed {
+    bool alone;
+    std::uint64_t depth;
+  };
+
+  // attempt(core), in the order of the entries, until one does not say TAGLINE_NOT_FOUND; else
+  // miss(Missed) while nobody else changes the end of the queue. Returns what they return.
+  // wanted: of what is sought by its key, together with others if that can be; or nullptr.
+  template <class Attempt, class Miss>
+  [[gnu::always_inline]] tagline_status search(const Envelope* wanted, Attempt attempt, Miss miss) {
+    Missed missed = {true, 0};
+    Readers::Reader reader(kReads && wanted != nullptr ? &readers_ : nullptr);
+    if (reader && !lacks(*wanted, missed.depth)) reader.leave();
+    LockGuard front(kBins ? &front_lock_ : nullptr);
     if constexpr (kBins) {
-      LockGuard front(front_lock_);
       if (back_length_.load(std::memory_order_relaxed) >= kRefill &&
           front_.length(which_) < kRefill) {
         refill();
       }
-      if (const Found found = find(front_)) return hit(front_, found);
-      LockGuard back(lock_);
-      front.unlock();
-      return search_back(find, hit, miss);
-    } else {
-      LockGuard back(lock_);
-      return search_back(find, hit, miss);
+      const tagline_status status = attempt(front_);
+      if (status != TAGLINE_NOT_FOUND) return status;
     }
+    LockGuard back(reader ? nullptr : &lock_);
+    front.unlock();
+    if (reader) {
+      missed.alone = false;
+    } else {
+      missed.depth = 0;
+      close();
+      const tagline_status status = attempt(back_);
+      if (status != TAGLINE_NOT_FOUND) {
+        misses_ = 0;
+        note_length();
+        return status;
+      }
+    }
+    const tagline_status status = miss(missed);
+    if (!reader) count_miss();
+    return status;
   }
+  // By who has missed together with others: what it would change is to be done soon.
+  void ask_to_be_alone() noexcept { readers_.ask_to_close(); }
 
-  // Both with the lock of the end held; is_empty() tells of the end.
+  // Both alone with the end; is_empty() tells of it.
   bool is_empty(std::uint64_t context_id) noexcept { return back_.is_empty(which_, context_id); }
 
   tagline_status append(std::uint64_t context_id, const QueueEntry& entry) noexcept {
@@ -58,15 +94,16 @@ class TailQueueSide {
     return status;
   }
 
-  // use() with all locks held.
+  // use() alone.
   template <class Use>
   void with_locks(Use use) {
     LockGuard front(front_lock_);
     LockGuard back(lock_);
+    close();
     use();
   }
 
-  // use(core) for each part, oldest entries first, with all locks held.
+  // use(core) for each part, oldest entries first, alone.
   template <class Use>
   void for_each_part(Use use) {
     if constexpr (kBins) use(front_);
@@ -75,16 +112,33 @@ class TailQueueSide {
   }
 
  private:
+  static constexpr bool kReads = !kBins && OffersReading<Queue>;
   static constexpr std::uint64_t kFront = 50;
   static constexpr std::uint64_t kRefill = kFront / 2;
+  // When readers are let in: whoever finds something then has to search again, and between short
+  // searches lines go across the more often the fewer wait.
+  static constexpr std::uint64_t kLong = 64;  // entries
+  static constexpr unsigned kMissesInRow = 64;
 
-  template <class Find, class Hit, class Miss>
-  tagline_status search_back(Find find, Hit hit, Miss miss) {
-    const Found found = find(back_);
-    if (!found) return miss();
-    const tagline_status status = hit(back_, found);
-    note_length();
-    return status;
+  // With the lock of the end held, what is below as well.
+  void count_miss() noexcept {
+    if constexpr (kReads) {
+      if (++misses_ >= kMissesInRow && back_.length(which_) >= kLong) readers_.open();
+    }
+  }
+  void close() noexcept {
+    if constexpr (kReads) {
+      if (readers_.close()) misses_ = 0;
+    }
+  }
+
+  // By a reader.
+  bool lacks(Envelope envelope, std::uint64_t& depth) const noexcept {
+    if constexpr (kReads) {
+      const Queue* const queue = back_.look_up(which_, envelope.context_id);
+      return queue == nullptr || !queue->find(receive_key(envelope), depth);
+    }
+    return false;
   }
 
   // With the front's lock held. Waits for whoever is in the back.
@@ -100,8 +154,10 @@ class TailQueueSide {
   }
 
   const tagline_side which_;
+  Readers readers_;
   Lock lock_;
-  Core back_;  // or the whole queue
+  Core back_;            // or the whole queue
+  unsigned misses_ = 0;  // in a row
   Lock front_lock_;
   Core front_;
   alignas(kCacheLine) std::atomic<std::uint64_t> back_length_{0};
@@ -109,27 +165,28 @@ class TailQueueSide {
 
 // Posts and arrivals search at the same time (M. Dosanjh, 2017, chapter 6.2).
 //
-//                 own lock                     tail lock
+//                 own lock, or readers         tail lock
 //   posted      [ oldest ... ] <- drained -- [ inbox ... newest ]  <- post_receive
 //   unexpected  [ oldest ... ] <- drained -- [ inbox ... newest ]  <- arrive
 //
-// post_receive searches the unexpected queue under that queue's lock. Only if it finds
-// nothing does it take the tail lock, and under both it searches what has come to the
-// unexpected queue's inbox meanwhile, takes that over unless it is little, and if there is
-// still no match appends to the inbox of the posted queue. arrive is the mirror image.
+// post_receive searches the unexpected queue under that queue's lock, or as one of its
+// readers. Only if it finds nothing does it take the tail lock, and under both it searches
+// what has come to the unexpected queue's inbox meanwhile, takes that over unless it is little
+// or others read, and if there is still no match appends to the inbox of the posted queue.
+// arrive is the mirror image.
 //
 // Why no match is lost: "nothing in your inbox fits" and "now I am in mine" are one step
 // under the tail lock, so of a receive and a message that fit, the one that takes it
 // second finds the other in an inbox, or in a queue that was filled from there by
 // somebody before it. Why order holds: an inbox is newer than its queue, entries go over
-// in order, and whoever searches owns the queue's lock until it has seen the inbox too.
+// in order, and nobody changes the queue of whoever searches until it has seen the inbox too.
 // Locks are taken in the order posted, unexpected, tail; a post or an arrival takes one
 // of the first two. What is to see or change both sides at one moment takes all of them.
 template <class Queue, bool kBins>
 class TailQueueMatcher final : public tagline_matcher {
   using Side = TailQueueSide<Queue, kBins>;
   using Core = typename Side::Core;
-  using Found = typename Side::Found;
+  using Missed = typename Side::Missed;
 
  public:
   TailQueueMatcher(typename Queue::Parameters parameters, const simd::Kernels& kernels,
@@ -140,36 +197,40 @@ class TailQueueMatcher final : public tagline_matcher {
         unexpected_(TAGLINE_UNEXPECTED, lock, parameters, kernels, std::size_t{0}, std::uint64_t{1},
                     limit_.get()),
         tail_lock_(lock),
-        next_sequence_{first(options), 1},
-        inbox_{Inbox(limit_.get()), Inbox(limit_.get())} {
+        inbox_{Inbox(first(options), limit_.get()), Inbox(1, limit_.get())} {
     isa_name = kernels.isa;
   }
 
   tagline_status post_receive(Envelope envelope, void* receive, void** message,
                               tagline_handle* handle) noexcept override {
-    return meet(
-        TAGLINE_UNEXPECTED, envelope, kTake,
-        [&](const QueueEntry& entry) { *message = entry.cookie; },
-        [&] { return append(TAGLINE_POSTED, envelope, receive, handle); });
+    return meet<TAGLINE_UNEXPECTED, kTake>(
+        envelope, [&](Core& core) { return core.claim(envelope, message, nullptr); },
+        tell(envelope, message, nullptr),
+        [&] { return append<TAGLINE_POSTED>(envelope, receive, handle); });
   }
 
   tagline_status arrive(Envelope envelope, void* message, void** receive) noexcept override {
-    return meet(
-        TAGLINE_POSTED, envelope, kTake, [&](const QueueEntry& entry) { *receive = entry.cookie; },
-        [&] { return append(TAGLINE_UNEXPECTED, envelope, message, nullptr); });
+    return meet<TAGLINE_POSTED, kTake>(
+        envelope, [&](Core& core) { return core.match_message(envelope, receive); },
+        tell(envelope, receive, nullptr),
+        [&] { return append<TAGLINE_UNEXPECTED>(envelope, message, nullptr); });
   }
 
   tagline_status claim(Envelope envelope, void** message, Envelope* found) noexcept override {
-    return meet(TAGLINE_UNEXPECTED, envelope, kTake, tell(envelope, message, found), not_found);
+    return meet<TAGLINE_UNEXPECTED, kTake>(
+        envelope, [&](Core& core) { return core.claim(envelope, message, found); },
+        tell(envelope, message, found), not_found);
   }
 
   tagline_status probe(Envelope envelope, void** message, Envelope* found) noexcept override {
-    return meet(TAGLINE_UNEXPECTED, envelope, kLook, tell(envelope, message, found), not_found);
+    return meet<TAGLINE_UNEXPECTED, kLook>(
+        envelope, [&](Core& core) { return core.probe(envelope, message, found); },
+        tell(envelope, message, found), not_found);
   }
 
   tagline_status inspect(Envelope envelope, tagline_visitor visit, void* user) override {
-    return meet(
-        TAGLINE_UNEXPECTED, envelope, kLook,
+    return meet<TAGLINE_UNEXPECTED, kLook>(
+        envelope, [&](Core& core) { return core.inspect(envelope, visit, user); },
         [&](const QueueEntry& entry) {
           visit(user, TAGLINE_UNEXPECTED, key_envelope(envelope.context_id, entry.key),
                 entry.cookie);
@@ -178,25 +239,25 @@ class TailQueueMatcher final : public tagline_matcher {
   }
 
   tagline_status match_message(Envelope envelope, void** receive) noexcept override {
-    return meet(
-        TAGLINE_POSTED, envelope, kTake, [&](const QueueEntry& entry) { *receive = entry.cookie; },
-        not_found);
+    return meet<TAGLINE_POSTED, kTake>(
+        envelope, [&](Core& core) { return core.match_message(envelope, receive); },
+        tell(envelope, receive, nullptr), not_found);
   }
 
   tagline_status append_receive(Envelope envelope, void* receive,
                                 tagline_handle* handle) noexcept override {
     LockGuard tail(tail_lock_);
-    return append(TAGLINE_POSTED, envelope, receive, handle);
+    return append<TAGLINE_POSTED>(envelope, receive, handle);
   }
 
   tagline_status append_message(Envelope envelope, void* message) noexcept override {
     LockGuard tail(tail_lock_);
-    return append(TAGLINE_UNEXPECTED, envelope, message, nullptr);
+    return append<TAGLINE_UNEXPECTED>(envelope, message, nullptr);
   }
 
   tagline_status cancel_receive(Envelope envelope, void* receive) noexcept override {
     const MatchKey key = receive_key(envelope);
-    return cancel([&](Core& core) { return core.find_posted(envelope, receive); },
+    return cancel([&](Core& core) { return core.cancel_receive(envelope, receive); },
                   [&](const Inbox::Item& item) {
                     return item.context_id == envelope.context_id && item.entry.key == key &&
                            item.entry.cookie == receive;
@@ -204,7 +265,7 @@ class TailQueueMatcher final : public tagline_matcher {
   }
 
   tagline_status cancel_handle(std::uint64_t context_id, tagline_handle handle) noexcept override {
-    return cancel([&](Core& core) { return core.find_posted(context_id, handle); },
+    return cancel([&](Core& core) { return core.cancel_handle(context_id, handle); },
                   [&](const Inbox::Item& item) {
                     return item.context_id == context_id && item.entry.sequence == handle;
                   });
@@ -284,11 +345,8 @@ class TailQueueMatcher final : public tagline_matcher {
           add_statistics(sum, which == TAGLINE_POSTED ? part.posted : part.unexpected);
           all.pool_bytes += part.pool_bytes;
         });
-        const Inbox& inbox = inbox_[which];
-        add_statistics(sum, inbox_counts_[which]);
-        sum.length += inbox.length();
-        sum.high_water += inbox.high_water();
-        all.pool_bytes += inbox.used_bytes();
+        add_statistics(sum, inbox_[which].statistics());
+        all.pool_bytes += inbox_[which].used_bytes();
       }
     });
     return all;
@@ -297,25 +355,26 @@ class TailQueueMatcher final : public tagline_matcher {
  private:
   static constexpr tagline_side kSides[] = {TAGLINE_POSTED, TAGLINE_UNEXPECTED};
   enum Manner { kTake, kLook };
+  static constexpr std::uint64_t kMostBesideReaders = 32;  // entries in an inbox
 
-  // Searches a queue, then, with the tail lock as well, its inbox; hit(entry) with what
-  // fits, else miss() while nothing new can come.
-  template <class Hit, class Miss>
-  tagline_status meet(tagline_side which, Envelope envelope, Manner manner, Hit hit, Miss miss) {
+  // Searches a queue, attempt(core), then, with the tail lock as well, its inbox; hit(entry) with
+  // what fits there, else miss() while nothing new can come.
+  template <tagline_side which, Manner manner, class Attempt, class Hit, class Miss>
+  [[gnu::always_inline]] tagline_status meet(Envelope envelope, Attempt attempt, Hit hit,
+                                             Miss miss) {
     return side(which).search(
+        &envelope,
         [&](Core& core) {
           core.fetch_counts(which);
-          return core.find(which, envelope);
+          return attempt(core);
         },
-        [&](Core& core, const Found& found) {
-          hit(manner == kTake ? core.take(which, found) : core.look(which, found));
-          return TAGLINE_MATCHED;
-        },
-        [&] {
-          fetch_tail();
+        [&](Missed missed) {
+          // What the other thread has changed since comes across while the lock does, not line
+          // after line behind it.
+          for (const Inbox& inbox : inbox_) inbox.fetch();
           LockGuard tail(tail_lock_);
-          if (!inbox_[which].empty() && take_over(which, envelope, manner, hit)) {
-            return TAGLINE_MATCHED;
+          if (missed.depth > 0 || !inbox_[which].empty()) {
+            if (take_over<which, manner>(envelope, missed, hit)) return TAGLINE_MATCHED;
           }
           return miss();
         });
@@ -324,17 +383,18 @@ class TailQueueMatcher final : public tagline_matcher {
   // Moves what has come to the inbox to the queue, but for the oldest entry that fits if
   // it is to be taken. Few entries stay, and are searched here: they are about to be matched,
   // and whoever moved them would take the lines at the queue's end from the other thread, which
-  // takes them back. Without memory the rest stays as well. It is still newer. Wants the lock of
-  // the queue's end and the tail lock.
-  template <class Hit>
-  bool take_over(tagline_side which, Envelope envelope, Manner manner, Hit hit) {
-    const MatchKey key = which == TAGLINE_POSTED ? exact_key(envelope) : receive_key(envelope);
-    // Of the queue a search has been counted already if there was anything to search.
-    const bool begins = side(which).is_empty(envelope.context_id);
-    std::uint64_t depth = 0;
+  // takes them back. All stay while others read the queue, and those that it has no memory for.
+  // They are still newer. Wants the tail lock, and nobody to change the queue.
+  template <tagline_side which, Manner manner, class Hit>
+  [[gnu::always_inline]] bool take_over(Envelope envelope, Missed missed, Hit hit) {
+    Inbox& inbox = inbox_[which];
+    const MatchKey key = receive_key(envelope);
+    // Whoever is alone has counted the search if there was anything to search.
+    const bool is_new = !missed.alone || side(which).is_empty(envelope.context_id);
+    std::uint64_t depth = missed.depth;
     bool met = false;
-    bool stays = inbox_[which].length() <= Inbox::kInline;
-    inbox_[which].filter([&](const Inbox::Item& item) {
+    bool stays = !missed.alone || inbox.length() <= Inbox::kInline;
+    inbox.filter([&](const Inbox::Item& item) {
       const bool is_looked_at = !met && item.context_id == envelope.context_id;
       depth += is_looked_at;
       if (is_looked_at && keys_meet(item.entry.key, key)) {
@@ -345,49 +405,34 @@ class TailQueueMatcher final : public tagline_matcher {
       stays = stays || side(which).append(item.context_id, item.entry) != TAGLINE_QUEUED;
       return stays;
     });
-    tagline_side_statistics& counts = inbox_counts_[which];
-    counts.searches += begins && depth > 0;
-    counts.matches += met && manner == kTake;
-    counts.search_depth_sum += depth;
-    counts.search_depth_max = std::max(counts.search_depth_max, depth);
+    if (!missed.alone && inbox.length() > kMostBesideReaders) side(which).ask_to_be_alone();
+    inbox.count_search(depth, met && manner == kTake, is_new && depth > 0);
     return met;
   }
 
-  // What the other thread has changed since comes across while the lock does, not line after line
-  // behind it.
-  void fetch_tail() const noexcept {
-    const auto* const end = reinterpret_cast<const char*>(std::end(inbox_counts_));
-    for (const auto* line = reinterpret_cast<const char*>(next_sequence_); line < end;
-         line += kCacheLine) {
-      __builtin_prefetch(line, 1);
-    }
-  }
-
   // Wants the tail lock.
-  tagline_status append(tagline_side which, Envelope envelope, void* cookie,
-                        tagline_handle* handle) noexcept {
-    std::uint64_t& next = next_sequence_[which];
-    const MatchKey key = which == TAGLINE_POSTED ? receive_key(envelope) : exact_key(envelope);
-    if (!inbox_[which].append({envelope.context_id, {key, cookie, next}})) return no_memory();
-    if (handle != nullptr) *handle = next;
-    if (++next == 0) ++next;  // 0 names no entry
+  template <tagline_side which>
+  tagline_status append(Envelope envelope, void* cookie, tagline_handle* handle) noexcept {
+    const std::uint64_t sequence =
+        inbox_[which].append(envelope.context_id, receive_key(envelope), cookie);
+    if (sequence == 0) return no_memory();
+    if (handle != nullptr) *handle = sequence;
     return TAGLINE_QUEUED;
   }
 
-  template <class Find, class Wanted>
-  tagline_status cancel(Find find, Wanted wanted) noexcept {
-    return posted_.search(
-        find, [](Core& core, const Found& found) { return core.cancel(found); },
-        [&] {
-          LockGuard tail(tail_lock_);
-          bool cancelled = false;
-          inbox_[TAGLINE_POSTED].filter([&](const Inbox::Item& item) {
-            if (cancelled || !wanted(item)) return true;
-            cancelled = true;
-            return false;
-          });
-          return cancelled ? TAGLINE_OK : TAGLINE_NOT_FOUND;
-        });
+  // attempt(core) in the queue, then the oldest wanted(item) in its inbox.
+  template <class Attempt, class Wanted>
+  tagline_status cancel(Attempt attempt, Wanted wanted) noexcept {
+    return posted_.search(nullptr, attempt, [&](Missed) {
+      LockGuard tail(tail_lock_);
+      bool cancelled = false;
+      inbox_[TAGLINE_POSTED].filter([&](const Inbox::Item& item) {
+        if (cancelled || !wanted(item)) return true;
+        cancelled = true;
+        return false;
+      });
+      return cancelled ? TAGLINE_OK : TAGLINE_NOT_FOUND;
+    });
   }
 
   // remove(core, told) in the queues, wanted(entry) in the inboxes.
@@ -440,10 +485,7 @@ class TailQueueMatcher final : public tagline_matcher {
   mutable Side posted_;
   mutable Side unexpected_;
   mutable Lock tail_lock_;
-  // Behind the tail lock, by side, and side by side for fetch_tail().
-  std::uint64_t next_sequence_[2];
-  mutable Inbox inbox_[2];
-  tagline_side_statistics inbox_counts_[2] = {};  // but for length and high water mark
+  mutable Inbox inbox_[2];  // behind the tail lock, by side
 };
 
 }  // namespace tagline

@@ -223,9 +223,11 @@ tagline_side_statistics count_of_posted(const char* queue, int entries) {
 }
 
 TEST(TailQueues, CountAsOneListDoes) {
-  for (const int entries : {1, 3, 4, 7, 20}) {
+  for (const int entries : {1, 3, 4, 7, 20, 70}) {
     const tagline_side_statistics list = count_of_posted("linear", entries);
+    // From 64 entries on they are read by several threads at once; bins divide them.
     for (const char* queue : {"tail:linear", "tail@mcs:linear", "binned:linear"}) {
+      if (entries > 50 && queue == std::string("binned:linear")) continue;
       const tagline_side_statistics parts = count_of_posted(queue, entries);
       EXPECT_EQ(parts.searches, list.searches) << queue << ", " << entries;
       EXPECT_EQ(parts.matches, list.matches) << queue << ", " << entries;
@@ -236,6 +238,27 @@ TEST(TailQueues, CountAsOneListDoes) {
       EXPECT_EQ(parts.length, list.length) << queue << ", " << entries;
     }
   }
+}
+
+// What waits in an inbox while others only read the queue.
+TEST(TailQueues, TakeOverWhatHasBecomeMuchWhileTheyWereRead) {
+  const auto bytes_behind = [](int misses) {
+    const MatcherPointer matcher = make_matcher({"tail:linear", nullptr, 0, 0, 0, nullptr, 0, 0});
+    void* out = nullptr;
+    const auto post = [&](int begin, int end) {
+      for (int i = begin; i < end; ++i) {
+        tagline_post_receive(matcher.get(), {1, 0, i}, nullptr, &out, nullptr);
+      }
+    };
+    post(0, 100);
+    for (int i = 0; i < misses; ++i) tagline_match_message(matcher.get(), {1, 1, i}, &out);
+    post(100, 1000);
+    for (int i = 0; i < 2; ++i) tagline_match_message(matcher.get(), {1, 1, i}, &out);
+    tagline_statistics all;
+    tagline_get_statistics(matcher.get(), &all);
+    return all.pool_bytes;
+  };
+  EXPECT_EQ(bytes_behind(100), bytes_behind(1)) << "among readers as alone";
 }
 
 TEST(AdaptiveMatcher, MakesNoIndexOfThreeEntriesThatWait) {

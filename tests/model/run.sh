@@ -59,6 +59,9 @@ check wrong biased_lock BROKEN_LEAVE
 check right tail_queue
 check wrong tail_queue BROKEN
 check wrong tail_queue BROKEN_CANCEL
+check right tail_queue READERS
+check wrong tail_queue READERS BROKEN_CLOSE
+check wrong tail_queue READERS BROKEN_ENTER
 
 # What three threads do. A wildcard against exact receives and messages of two keys; order
 # of a wildcard and an exact receive of one thread, both ways; order of two messages.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// match/tail_queue_matcher.hpp: two lists with a lock each, two inboxes behind the tail
-// lock. BROKEN lets the tail lock go between the look into one inbox and the step into
-// the other. BROKEN_CANCEL looks for a receive without the lock of the posted queue, as if
-// the tail lock were enough.
+// match/tail_queue_matcher.hpp: two lists with a lock each and readers beside it
+// (match/readers.hpp), two inboxes behind the tail lock. BROKEN lets the tail lock go between
+// the look into one inbox and the step into the other. BROKEN_CANCEL looks for a receive
+// without the lock of the posted queue, as if the tail lock were enough. BROKEN_CLOSE changes a
+// list without waiting for its readers, BROKEN_ENTER reads without looking again whether readers
+// are let in.
 #define RECEIVES 3
 #define MESSAGES 3
 #define NONE 9
@@ -11,8 +13,80 @@
 bit posted_lock, unexpected_lock, tail_lock;
 List posted, unexpected, posted_inbox, unexpected_inbox;
 
+// Readers: whether they are let in, and who is inside.
+typedef Readers { bit let_in; bit inside[3] };
+Readers posted_readers, unexpected_readers;
+
 inline lock(l) { atomic { !l -> l = 1 } }
 inline unlock(l) { l = 0 }
+
+// reads: whether it may.
+inline enter(readers) {
+  reads = 0;
+  if
+  :: readers.let_in ->
+     readers.inside[me] = 1;
+     if
+#ifdef BROKEN_ENTER
+     :: reads = 1
+#else
+     :: readers.let_in -> reads = 1
+     :: else -> readers.inside[me] = 0
+#endif
+     fi
+  :: else -> skip
+  fi
+}
+inline leave(readers) { readers.inside[me] = 0; reads = 0 }
+// By the owner of the lock.
+inline close(readers) {
+  readers.let_in = 0;
+#ifndef BROKEN_CLOSE
+  !readers.inside[0] && !readers.inside[1] && !readers.inside[2]
+#endif
+}
+// When nothing has been found.
+inline open(readers) {
+#ifdef READERS
+  readers.let_in = 1
+#else
+  skip
+#endif
+}
+
+// Whether any of the list fits.
+inline look_for_message(list, r) {
+  d_step {
+    found = NONE;
+    k = 0;
+    do
+    :: k < list.length ->
+       if
+       :: accepts(r, list.item[k]) -> found = list.item[k]
+       :: else -> skip
+       fi;
+       k++
+    :: else -> break
+    od;
+    k = 0
+  }
+}
+inline look_for_receive(list, m) {
+  d_step {
+    found = NONE;
+    k = 0;
+    do
+    :: k < list.length ->
+       if
+       :: accepts(list.item[k], m) -> found = list.item[k]
+       :: else -> skip
+       fi;
+       k++
+    :: else -> break
+    od;
+    k = 0
+  }
+}
 
 // The first of the list that fits, taken out; NONE.
 inline take_message(list, r, found) {
@@ -60,14 +134,33 @@ inline drain(inbox, list) {
 
 inline post(r) {
   begin_post(r);
-  lock(unexpected_lock);
-  take_message(unexpected, r, found);
+  found = NONE;
+  enter(unexpected_readers);
+  if
+  :: reads ->
+     look_for_message(unexpected, r);
+     if
+     :: found != NONE -> leave(unexpected_readers)
+     :: else -> skip
+     fi
+  :: else -> skip
+  fi;
+  if
+  :: !reads ->
+     lock(unexpected_lock);
+     close(unexpected_readers);
+     take_message(unexpected, r, found)
+  :: else -> skip
+  fi;
   if
   :: found != NONE -> skip
   :: else ->
      lock(tail_lock);
      take_message(unexpected_inbox, r, found);
-     drain(unexpected_inbox, unexpected);
+     if
+     :: !reads -> drain(unexpected_inbox, unexpected)
+     :: else -> skip
+     fi;
 #ifdef BROKEN
      unlock(tail_lock);
      lock(tail_lock);
@@ -76,22 +169,48 @@ inline post(r) {
      :: found == NONE -> d_step { append(posted_inbox, r); add(waiting_receives, r) }
      :: else -> skip
      fi;
-     unlock(tail_lock)
+     unlock(tail_lock);
+     if
+     :: !reads -> open(unexpected_readers)
+     :: else -> skip
+     fi
   fi;
-  unlock(unexpected_lock);
+  if
+  :: reads -> leave(unexpected_readers)
+  :: else -> unlock(unexpected_lock)
+  fi;
   end_post(r)
 }
 
 inline arrive(m) {
   begin_arrival(m);
-  lock(posted_lock);
-  take_receive(posted, m, found);
+  found = NONE;
+  enter(posted_readers);
+  if
+  :: reads ->
+     look_for_receive(posted, m);
+     if
+     :: found != NONE -> leave(posted_readers)
+     :: else -> skip
+     fi
+  :: else -> skip
+  fi;
+  if
+  :: !reads ->
+     lock(posted_lock);
+     close(posted_readers);
+     take_receive(posted, m, found)
+  :: else -> skip
+  fi;
   if
   :: found != NONE -> skip
   :: else ->
      lock(tail_lock);
      take_receive(posted_inbox, m, found);
-     drain(posted_inbox, posted);
+     if
+     :: !reads -> drain(posted_inbox, posted)
+     :: else -> skip
+     fi;
 #ifdef BROKEN
      unlock(tail_lock);
      lock(tail_lock);
@@ -100,9 +219,16 @@ inline arrive(m) {
      :: found == NONE -> d_step { append(unexpected_inbox, m); add(waiting_messages, m) }
      :: else -> skip
      fi;
-     unlock(tail_lock)
+     unlock(tail_lock);
+     if
+     :: !reads -> open(posted_readers)
+     :: else -> skip
+     fi
   fi;
-  unlock(posted_lock);
+  if
+  :: reads -> leave(posted_readers)
+  :: else -> unlock(posted_lock)
+  fi;
   end_arrival(m)
 }
 
@@ -126,6 +252,7 @@ inline take_out(list, r, found) {
 inline cancel(r) {
 #ifndef BROKEN_CANCEL
   lock(posted_lock);
+  close(posted_readers);
 #endif
   take_out(posted, r, found);
   if
@@ -138,9 +265,9 @@ inline cancel(r) {
   end_cancel(r)
 }
 
-proctype First() { byte found, k; post(0); arrive(0); ended++ }
-proctype Second() { byte found, k; arrive(1); post(1); cancel(1); ended++ }
-proctype Third() { byte found, k; arrive(2); post(2); cancel(2); ended++ }
+proctype First() { byte me = 0; byte found, k; bit reads; post(0); arrive(0); ended++ }
+proctype Second() { byte me = 1; byte found, k; bit reads; arrive(1); post(1); cancel(1); ended++ }
+proctype Third() { byte me = 2; byte found, k; bit reads; arrive(2); post(2); cancel(2); ended++ }
 
 init {
   atomic {

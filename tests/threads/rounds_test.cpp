@@ -47,10 +47,11 @@ struct Shape {
   int tags = 2;
   double wildcards = 0.2;
   unsigned ahead = 0;  // about so many receives and messages that wait before
+  int bystanders = 0;  // receives and messages of another context
   std::string name() const {
     std::string text = queue + "_" + std::to_string(threads) + "_threads_" +
                        std::to_string(static_cast<int>(wildcards * 100)) + "_wildcards" +
-                       (ahead > 0 ? "_deep" : "");
+                       (ahead > 0 ? "_deep" : "") + (bystanders > 0 ? "_read" : "");
     std::replace_if(
         text.begin(), text.end(), [](char c) { return c == ':' || c == '@'; }, '_');
     return text;
@@ -70,6 +71,11 @@ std::vector<Shape> all_shapes() {
   }
   // Bins are for long lists.
   shapes.push_back({"binned:linear", 2, 8, 2, 2, 0.05, 90});
+  // Long queues are read by all threads together until one finds something.
+  for (const char* queue : {"tail:linear", "tail@mcs:linear", "tail:source"}) {
+    shapes.push_back({queue, 2, 8, 2, 2, 0.2, 0, 100});
+    shapes.push_back({queue, 3, 5, 2, 3, 0.05, 0, 100});
+  }
   // As it turns out: more shards, and fewer when wildcards keep them shut.
   shapes.push_back({"sharded:linear", 2, 8, 4, 4, 0});
   shapes.push_back({"sharded:linear", 2, 8, 4, 4, 0.5});
@@ -165,7 +171,8 @@ class Rounds : public testing::TestWithParam<Shape> {
         reinterpret_cast<std::uintptr_t>(cookie));
   }
 
-  static void make(tagline_matcher* matcher, std::vector<Call>& calls) {
+  // bystanders: of each side, which statistics tell of as well.
+  static void make(tagline_matcher* matcher, std::vector<Call>& calls, int bystanders) {
     tagline_handle handle = 0;  // of the last receive that was queued
     for (Call& call : calls) {
       const Operation& operation = call.operation;
@@ -212,8 +219,8 @@ class Rounds : public testing::TestWithParam<Shape> {
         case Kind::statistics: {
           tagline_statistics all;
           tagline_get_statistics(matcher, &all);
-          call.posted = all.posted.length;
-          call.unexpected = all.unexpected.length;
+          call.posted = all.posted.length - static_cast<std::uint64_t>(bystanders);
+          call.unexpected = all.unexpected.length - static_cast<std::uint64_t>(bystanders);
           break;
         }
         case Kind::set_hints:
@@ -258,12 +265,28 @@ class Rounds : public testing::TestWithParam<Shape> {
     }
   }
 
+  // Receives and messages of a context of their own, and so many searches in vain of both sides
+  // that readers are let in.
+  static constexpr std::uint64_t kBystanders = 5000;
+  static void let_readers_in(tagline_matcher* matcher, int bystanders, bool are_there) {
+    void* cookie = nullptr;
+    for (int i = 0; i < bystanders && !are_there; ++i) {
+      tagline_append_receive(matcher, {kBystanders, 0, i}, nullptr, nullptr);
+      tagline_append_message(matcher, {kBystanders, 1, i}, nullptr);
+    }
+    for (int i = 0; i < bystanders; ++i) {
+      tagline_match_message(matcher, {kBystanders, 2, i}, &cookie);
+      tagline_probe(matcher, {kBystanders, 2, i}, &cookie, nullptr);
+    }
+  }
+
   // What a matcher holds, in no particular order.
   static Outcome contents(tagline_matcher* matcher) {
     std::vector<std::uintptr_t> cookies[2];
     tagline_for_each(
         matcher,
-        [](void* user, tagline_side side, tagline_envelope, void* cookie) {
+        [](void* user, tagline_side side, tagline_envelope envelope, void* cookie) {
+          if (envelope.context_id == kBystanders) return;
           static_cast<std::vector<std::uintptr_t>*>(user)[side].push_back(
               reinterpret_cast<std::uintptr_t>(cookie));
         },
@@ -288,7 +311,7 @@ class Rounds : public testing::TestWithParam<Shape> {
       add(Kind::arrive, 0, random() % GetParam().ahead);
       add(Kind::post_receive, 1, random() % GetParam().ahead);
     }
-    make(matcher, calls);
+    make(matcher, calls, GetParam().bystanders);
     for (const Call& call : calls) model.play(call.operation, call.cookie);
   }
 };
@@ -305,6 +328,7 @@ TEST_P(Rounds, CanHaveBeenMadeOneByOne) {
   Barrier barrier(shape.threads);
   std::atomic<bool> stop{false};
   std::uint64_t rounds = 0;
+  bool is_new = true;
 
   const auto run = [&](std::size_t thread) {
     std::mt19937 random(static_cast<std::uint32_t>(thread) + 1);
@@ -314,6 +338,8 @@ TEST_P(Rounds, CanHaveBeenMadeOneByOne) {
         tagline_drop_context(matcher.get(), 0, nullptr, nullptr);
         before = Model();
         prepare(matcher.get(), before, random);
+        let_readers_in(matcher.get(), shape.bystanders, !is_new);
+        is_new = false;
       }
       plan(round[thread], 1 + thread * 100, random);
       const bool together = common() % 16 == 0;
@@ -326,7 +352,7 @@ TEST_P(Rounds, CanHaveBeenMadeOneByOne) {
       if (storms) {
         storm(matcher.get(), thread, 30, random);
       } else {
-        make(matcher.get(), round[thread]);
+        make(matcher.get(), round[thread], shape.bystanders);
       }
       barrier.wait();
       if (thread == 0) {
@@ -338,7 +364,8 @@ TEST_P(Rounds, CanHaveBeenMadeOneByOne) {
         EXPECT_EQ(difference, "") << shape.name() << ", round " << rounds;
         stop = !difference.empty() || Clock::now() > deadline;
         // Now and then a new one, while nobody calls: how it grows is a part of it.
-        if (rounds % 512 == 0) matcher = make_matcher(options);
+        is_new = rounds % 512 == 0;
+        if (is_new) matcher = make_matcher(options);
       }
       barrier.wait();
       if (stop) return;
