@@ -136,7 +136,9 @@ class TailQueueSide {
   bool lacks(Envelope envelope, std::uint64_t& depth) const noexcept {
     if constexpr (kReads) {
       const Queue* const queue = back_.look_up(which_, envelope.context_id);
-      return queue == nullptr || !queue->find(receive_key(envelope), depth);
+      if (queue == nullptr) return true;
+      return is_exact(envelope) ? !queue->find(exact_key(envelope), depth)
+                                : !queue->find(receive_key(envelope), depth);
     }
     return false;
   }
@@ -371,6 +373,7 @@ class TailQueueMatcher final : public tagline_matcher {
         [&](Missed missed) {
           // What the other thread has changed since comes across while the lock does, not line
           // after line behind it.
+          fetch_to_write(&tail_lock_);
           for (const Inbox& inbox : inbox_) inbox.fetch();
           LockGuard tail(tail_lock_);
           if (missed.depth > 0 || !inbox_[which].empty()) {
