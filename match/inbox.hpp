@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "match/locks.hpp"
 #include "match/tagline.h"
 #include "queues/match_key.hpp"
 #include "queues/node_memory.hpp"
@@ -43,8 +42,8 @@ class Inbox {
 
   // Brings what append() and filter() change into this core's cache.
   void fetch() const noexcept {
-    fetch_to_write(&head_);
-    fetch_to_write(inline_);
+    __builtin_prefetch(&head_, 1);
+    __builtin_prefetch(inline_, 1);
   }
 
   // The entry's sequence number, or 0: no memory.

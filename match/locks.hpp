@@ -37,17 +37,6 @@ inline std::uintptr_t this_thread() noexcept {
   return reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
 }
 
-// Asks for a line to write to, which another core has changed: while the lock comes across, not
-// after it. The compiler's own prefetch only reads unless it may assume a processor that can do
-// this; where one cannot, it does nothing.
-inline void fetch_to_write(const void* line) noexcept {
-#if defined(__x86_64__)
-  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
-#else
-  __builtin_prefetch(line, 1);
-#endif
-}
-
 // How one waits: pauses that double, then yields.
 class Backoff {
  public:

@@ -8,7 +8,6 @@
 
 #include "match/contexts.hpp"
 #include "match/envelope.hpp"
-#include "match/locks.hpp"
 #include "match/matcher_ways.hpp"
 #include "match/operations.hpp"
 #include "match/side_counts.hpp"
@@ -224,7 +223,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
 
   // Before a search of a queue in which another thread has searched: what counts it comes from
   // there meanwhile.
-  void fetch_counts(tagline_side side) noexcept { fetch_to_write(&side_of(side)); }
+  void fetch_counts(tagline_side side) noexcept { __builtin_prefetch(&side_of(side), 1); }
 
   // The oldest posted receive that accepts a message; the oldest message for a receive.
   Found find(tagline_side side, Envelope envelope) noexcept {

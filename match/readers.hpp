@@ -51,7 +51,11 @@ class Readers {
     state_.compare_exchange_strong(open, State::closing, std::memory_order_relaxed);
   }
 
-  // The others by the owner of the lock.
+  // The others by the owner of the lock. It may read as well, whether readers are let in or not.
+  bool are_let_in() const noexcept {
+    // relaxed: it becomes true with the lock held; what a reader may ask meanwhile can wait.
+    return state_.load(std::memory_order_relaxed) == State::open;
+  }
   void open() noexcept { state_.store(State::open, std::memory_order_seq_cst); }
   // What all have to do before they change anything. True: readers have been let in until now.
   bool close() noexcept {

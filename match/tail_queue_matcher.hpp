@@ -54,7 +54,10 @@ class TailQueueSide {
   [[gnu::always_inline]] tagline_status search(const Envelope* wanted, Attempt attempt, Miss miss) {
     Missed missed = {true, 0};
     Readers::Reader reader(kReads && wanted != nullptr ? &readers_ : nullptr);
-    if (reader && !lacks(*wanted, missed.depth)) reader.leave();
+    if (reader && !lacks(*wanted, missed.depth)) {
+      reader.leave();
+      wanted = nullptr;
+    }
     LockGuard front(kBins ? &front_lock_ : nullptr);
     if constexpr (kBins) {
       if (back_length_.load(std::memory_order_relaxed) >= kRefill &&
@@ -68,18 +71,22 @@ class TailQueueSide {
     front.unlock();
     if (reader) {
       missed.alone = false;
-    } else {
+    } else if (kReads && wanted != nullptr && readers_.are_let_in()) {
+      // Since it waits for the lock; to shut them out again would be the end of it.
+      missed.alone = !lacks(*wanted, missed.depth);
+    }
+    if (missed.alone) {
       missed.depth = 0;
       close();
       const tagline_status status = attempt(back_);
       if (status != TAGLINE_NOT_FOUND) {
-        misses_ = 0;
+        if (misses_ != 0) misses_ = 0;
         note_length();
         return status;
       }
     }
     const tagline_status status = miss(missed);
-    if (!reader) count_miss();
+    if (missed.alone) count_miss();
     return status;
   }
   // By who has missed together with others: what it would change is to be done soon.
@@ -123,7 +130,7 @@ class TailQueueSide {
   // With the lock of the end held, what is below as well.
   void count_miss() noexcept {
     if constexpr (kReads) {
-      if (++misses_ >= kMissesInRow && back_.length(which_) >= kLong) readers_.open();
+      if (back_.length(which_) >= kLong && ++misses_ >= kMissesInRow) readers_.open();
     }
   }
   void close() noexcept {
@@ -132,7 +139,7 @@ class TailQueueSide {
     }
   }
 
-  // By a reader.
+  // By a reader, or the owner of the lock.
   bool lacks(Envelope envelope, std::uint64_t& depth) const noexcept {
     if constexpr (kReads) {
       const Queue* const queue = back_.look_up(which_, envelope.context_id);
@@ -159,7 +166,7 @@ class TailQueueSide {
   Readers readers_;
   Lock lock_;
   Core back_;            // or the whole queue
-  unsigned misses_ = 0;  // in a row
+  unsigned misses_ = 0;  // in a row, of a long queue: a line that a short one hands to nobody
   Lock front_lock_;
   Core front_;
   alignas(kCacheLine) std::atomic<std::uint64_t> back_length_{0};
@@ -373,7 +380,6 @@ class TailQueueMatcher final : public tagline_matcher {
         [&](Missed missed) {
           // What the other thread has changed since comes across while the lock does, not line
           // after line behind it.
-          fetch_to_write(&tail_lock_);
           for (const Inbox& inbox : inbox_) inbox.fetch();
           LockGuard tail(tail_lock_);
           if (missed.depth > 0 || !inbox_[which].empty()) {

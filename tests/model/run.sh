@@ -29,7 +29,7 @@ check() {
   rm -f pan* ./*.trail
   spin "${defines[@]}" -a "$here/$model.pml" >spin.log || { cat spin.log; exit 1; }
   # To compile it well takes longer than to run it, and to pack its states (-DCOLLAPSE) as well: the
-  # most of them, eight million, take a gigabyte.
+  # most of them, ten million, take a gigabyte.
   gcc -O0 -DSAFETY -w -o pan pan.c
   # Depth beyond what three processes can do; truncated searches prove nothing.
   ./pan -m200000 >pan.log || { cat pan.log; exit 1; }

@@ -148,8 +148,18 @@ inline post(r) {
   if
   :: !reads ->
      lock(unexpected_lock);
-     close(unexpected_readers);
-     take_message(unexpected, r, found)
+     owns = 1;
+     // Readers may have been let in since.
+     if
+     :: unexpected_readers.let_in && found == NONE ->
+        look_for_message(unexpected, r);
+        reads = found == NONE
+     :: else -> skip
+     fi;
+     if
+     :: !reads -> close(unexpected_readers); take_message(unexpected, r, found)
+     :: else -> skip
+     fi
   :: else -> skip
   fi;
   if
@@ -176,8 +186,8 @@ inline post(r) {
      fi
   fi;
   if
-  :: reads -> leave(unexpected_readers)
-  :: else -> unlock(unexpected_lock)
+  :: owns -> d_step { owns = 0; reads = 0; unexpected_lock = 0 }
+  :: else -> leave(unexpected_readers)
   fi;
   end_post(r)
 }
@@ -198,8 +208,18 @@ inline arrive(m) {
   if
   :: !reads ->
      lock(posted_lock);
-     close(posted_readers);
-     take_receive(posted, m, found)
+     owns = 1;
+     // Readers may have been let in since.
+     if
+     :: posted_readers.let_in && found == NONE ->
+        look_for_receive(posted, m);
+        reads = found == NONE
+     :: else -> skip
+     fi;
+     if
+     :: !reads -> close(posted_readers); take_receive(posted, m, found)
+     :: else -> skip
+     fi
   :: else -> skip
   fi;
   if
@@ -226,8 +246,8 @@ inline arrive(m) {
      fi
   fi;
   if
-  :: reads -> leave(posted_readers)
-  :: else -> unlock(posted_lock)
+  :: owns -> d_step { owns = 0; reads = 0; posted_lock = 0 }
+  :: else -> leave(posted_readers)
   fi;
   end_arrival(m)
 }
@@ -265,9 +285,9 @@ inline cancel(r) {
   end_cancel(r)
 }
 
-proctype First() { byte me = 0; byte found, k; bit reads; post(0); arrive(0); ended++ }
-proctype Second() { byte me = 1; byte found, k; bit reads; arrive(1); post(1); cancel(1); ended++ }
-proctype Third() { byte me = 2; byte found, k; bit reads; arrive(2); post(2); cancel(2); ended++ }
+proctype First() { byte me = 0; byte found, k; bit reads, owns; post(0); arrive(0); ended++ }
+proctype Second() { byte me = 1; byte found, k; bit reads, owns; arrive(1); post(1); cancel(1); ended++ }
+proctype Third() { byte me = 2; byte found, k; bit reads, owns; arrive(2); post(2); cancel(2); ended++ }
 
 init {
   atomic {
