@@ -267,17 +267,33 @@ class alignas(kCacheLine) Lock {
     if (kind_ == LockKind::mutex) mutex_.~MutexLock();
   }
 
+  // The default in place, the others behind a call.
   void lock(LockNode& node) {
-    with([&](auto& lock) { lock.lock(node); });
+    if (kind_ == LockKind::spin) [[likely]] {
+      spin_.lock();
+    } else {
+      lock_other(node);
+    }
   }
   bool try_lock(LockNode& node) {
     return with([&](auto& lock) { return lock.try_lock(node); });
   }
   void unlock(LockNode& node) {
-    with([&](auto& lock) { lock.unlock(node); });
+    if (kind_ == LockKind::spin) [[likely]] {
+      spin_.unlock();
+    } else {
+      unlock_other(node);
+    }
   }
 
  private:
+  [[gnu::noinline]] void lock_other(LockNode& node) {
+    with([&](auto& lock) { lock.lock(node); });
+  }
+  [[gnu::noinline]] void unlock_other(LockNode& node) {
+    with([&](auto& lock) { lock.unlock(node); });
+  }
+
   union {
     SpinLock spin_;
     PatientLock patient_;
