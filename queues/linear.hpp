@@ -88,8 +88,8 @@ class LinearQueue {
     return hit;
   }
 
-  // As find() and erase(), but the oldest entry apart: most matches are, and then there
-  // is nothing to count, and nothing older to load.
+  // As find() and erase(), but the oldest entries apart: most matches are, and then there
+  // is little to count, and nothing older to load.
   template <class Count>
   bool take(const MatchKey& key, void** cookie, Count count) noexcept {
     Entry* oldest = static_cast<Entry*>(ends_.newer);
@@ -101,8 +101,15 @@ class LinearQueue {
       count(1, true);
       return true;
     }
+    Entry* const second = static_cast<Entry*>(oldest->newer);
+    if (second != &ends_ && keys_meet(second->value.key, key)) {
+      *cookie = second->value.cookie;
+      erase({second});
+      count(2, true);
+      return true;
+    }
     std::uint64_t depth = 1;
-    const Hit hit = first_from(oldest->newer, [&](const QueueEntry& value) {
+    const Hit hit = first_from(second, [&](const QueueEntry& value) {
       ++depth;
       return keys_meet(value.key, key);
     });
