@@ -108,8 +108,9 @@ class LinearQueue {
       count(2, true);
       return true;
     }
-    std::uint64_t depth = 1;
-    const Hit hit = first_from(second, [&](const QueueEntry& value) {
+    const bool is_alone = second == &ends_;
+    std::uint64_t depth = is_alone ? 1 : 2;
+    const Hit hit = first_from(is_alone ? second : second->newer, [&](const QueueEntry& value) {
       ++depth;
       return keys_meet(value.key, key);
     });
