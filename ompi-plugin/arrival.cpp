@@ -3,6 +3,7 @@
 
 #include "communicator.hpp"
 #include "credit.hpp"
+#include "match/operations.hpp"
 #include "observe.hpp"
 #include "receive_protocol.hpp"
 #include "request.hpp"
@@ -69,7 +70,7 @@ StoredArrival* take_held(CommunicatorState& state, std::int32_t source, std::uin
 inline tagline_status find_receive(CommunicatorState& state, const EagerHeader& header,
                                    void** receive) {
   const tagline_envelope envelope = {state.context_id, header.source, header.tag};
-  return tagline_match_message(state.matcher, envelope, receive);
+  return state.matcher->match_message(envelope, receive);
 }
 
 // Returns the receive that gets the message, or NULL after queueing it as unexpected. The caller
@@ -216,7 +217,8 @@ inline CommunicatorState* find_state(const Arrival& arrival) {
   if (status != TAGLINE_MATCHED) return queue_plain(*state, *peer, status, btl, segments);
   note_matched(*peer);
   auto& request = *static_cast<ReceiveRequest*>(receive);
-  if (!deliver_plain(request, {btl, kEager, segments, 1})) deliver_further(request, btl, segments);
+  if (!deliver_plain</*kAlone=*/true>(request, {btl, kEager, segments, 1})) [[unlikely]]
+    deliver_further(request, btl, segments);
 }
 
 }  // namespace

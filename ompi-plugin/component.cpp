@@ -187,7 +187,7 @@ extern "C" int tagline_enable(bool enable) {
     status = make_list(&mca_pml_base_recv_requests, sizeof(ReceiveRequest), receive_request_class(),
                        most);
   }
-  if (ompi_mpi_thread_multiple) plugin.threads = true;
+  if (ompi_mpi_thread_multiple || opal_using_threads()) plugin.threads = true;
   // Where requests are limited, a thread that waits for one must find all that are free.
   plugin.keeps_requests = plugin.threads && plugin.parameters.free_list_max < 0;
   plugin.plain = !plugin.threads && !plugin.credit && !plugin.parameters.match_time;

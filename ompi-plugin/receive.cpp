@@ -2,6 +2,7 @@
 // The PML's receive calls.
 #include "communicator.hpp"
 #include "hot_cache.hpp"
+#include "match/operations.hpp"
 #include "module.hpp"
 #include "observe.hpp"
 #include "receive_protocol.hpp"
@@ -12,17 +13,21 @@ namespace {
 // As for sends: the request of blocking receives, kept between calls.
 ReceiveRequest* blocking_request = nullptr;
 
-void activate(ReceiveRequest& request) {
-  request.base.req_base.req_pml_complete = false;
-  request.life = 0;
-  request.ompi().req_complete = REQUEST_PENDING;
+// A request that has been described and not yet been started is active.
+inline void activate_new(ReceiveRequest& request) {
   request.ompi().req_state = OMPI_REQUEST_ACTIVE;
   ompi_status_public_t& status = request.ompi().req_status;
   status.MPI_SOURCE = OMPI_ANY_SOURCE;
   status.MPI_TAG = OMPI_ANY_TAG;
   status.MPI_ERROR = OMPI_SUCCESS;
-  status._ucount = 0;
   status._cancelled = 0;
+  status._ucount = 0;
+}
+void activate(ReceiveRequest& request) {
+  request.base.req_base.req_pml_complete = false;
+  request.life = 0;
+  request.ompi().req_complete = REQUEST_PENDING;
+  activate_new(request);
 }
 
 [[gnu::noinline, gnu::cold]] void deactivate(ReceiveRequest& request) {
@@ -39,17 +44,25 @@ void activate(ReceiveRequest& request) {
   return OMPI_SUCCESS;
 }
 
+// The matcher's own operation: what the library's call in front of it checks is so.
 inline tagline_status find_message(CommunicatorState& state, ReceiveRequest& request,
                                    void** message) {
   const mca_pml_base_request_t& base = request.base.req_base;
-  return tagline_post_receive(state.matcher, envelope_of(state, base.req_peer, base.req_tag),
-                              &request, message, nullptr);
+  return state.matcher->post_receive(envelope_of(state, base.req_peer, base.req_tag), &request,
+                                     message, nullptr);
 }
 // The same, timed if the user has asked for that.
 [[gnu::noinline]] tagline_status find_message_timed(CommunicatorState& state,
                                                     ReceiveRequest& request, void** message) {
   const MatchTimer timer(state, TAGLINE_UNEXPECTED);
   return find_message(state, request, message);
+}
+
+// Behind find_message(), if it is not queued.
+int conclude_post(ReceiveRequest& request, tagline_status status, void* message) {
+  if (status == TAGLINE_MATCHED) return take_stored(request, message);
+  deactivate(request);
+  return error_of(status);
 }
 
 // An active request takes an unexpected message or waits in the matcher. After success it may be
@@ -61,9 +74,7 @@ int post(ReceiveRequest& request) {
   const tagline_status status = plugin.plain ? find_message(state, request, &message)
                                              : find_message_timed(state, request, &message);
   if (status == TAGLINE_QUEUED) return OMPI_SUCCESS;
-  if (status == TAGLINE_MATCHED) return take_stored(request, message);
-  deactivate(request);
-  return error_of(status);
+  return conclude_post(request, status, message);
 }
 
 // A request for a blocking call.
@@ -134,28 +145,34 @@ extern "C" int tagline_irecv_init(void* data, std::size_t count, ompi_datatype_t
 
 namespace {
 
-[[gnu::noinline]] int post_new(ReceiveRequest& request, ompi_request_t** handle) {
-  *handle = &request.ompi();
-  const int status = post(request);
+int finish_post(ReceiveRequest& request, ompi_request_t** handle, int status) {
   if (status != OMPI_SUCCESS) [[unlikely]] {
     recycle(request);
     *handle = MPI_REQUEST_NULL;
   }
   return status;
 }
-[[gnu::noinline]] int post_new_with_convertor(ReceiveRequest& request, ompi_request_t** handle) {
-  prepare_convertor(request);
-  return post_new(request, handle);
+[[gnu::noinline]] int post_otherwise(ReceiveRequest& request, ompi_request_t** handle) {
+  if (!request.layout.contiguous) prepare_convertor(request);
+  return finish_post(request, handle, post(request));
+}
+[[gnu::noinline]] int take_instead(ReceiveRequest& request, ompi_request_t** handle,
+                                   tagline_status status, void* message) {
+  return finish_post(request, handle, conclude_post(request, status, message));
 }
 
-// Calls nothing that comes back, so that the arguments stay in their registers.
 [[gnu::always_inline]] inline int irecv_with(ReceiveRequest& request, void* data, std::size_t count,
                                              ompi_datatype_t* datatype, int source, int tag,
                                              ompi_communicator_t* comm, ompi_request_t** handle) {
   prepare_plain(request, data, count, datatype, source, tag, comm, false);
-  activate(request);
-  return request.layout.contiguous ? post_new(request, handle)
-                                   : post_new_with_convertor(request, handle);
+  activate_new(request);
+  *handle = &request.ompi();
+  if (!plugin.plain || plugin.heater != nullptr || !request.layout.contiguous) [[unlikely]]
+    return post_otherwise(request, handle);
+  void* message = nullptr;
+  const tagline_status status = find_message(*state_of(comm), request, &message);
+  if (status == TAGLINE_QUEUED) return OMPI_SUCCESS;
+  return take_instead(request, handle, status, message);
 }
 
 // There is no request at hand.

@@ -43,7 +43,8 @@ inline void copy(unsigned char* to, const unsigned char* from, std::size_t bytes
 }
 
 // deliver() for the packet that matters most: eager, in one piece, into contiguous memory.
-// False: not such a packet, nothing done.
+// False: not such a packet, nothing done. kAlone: there are not several threads.
+template <bool kAlone = false>
 inline bool deliver_plain(ReceiveRequest& request, const Arrival& arrival) {
   if (arrival.kind != kEager || arrival.segment_count != 1 || !request.layout.contiguous) {
     return false;
@@ -53,10 +54,14 @@ inline bool deliver_plain(ReceiveRequest& request, const Arrival& arrival) {
   ompi_status_public_t& status = request.ompi().req_status;
   status.MPI_SOURCE = header.source;
   status.MPI_TAG = header.tag;
-  request.message_bytes = bytes;
   copy(request.layout.memory, reinterpret_cast<const unsigned char*>(&header + 1),
        std::min(bytes, request.layout.bytes));
-  finish(request);
+  if constexpr (kAlone) {
+    finish_alone(request, bytes);
+  } else {
+    request.message_bytes = bytes;
+    finish(request);
+  }
   return true;
 }
 

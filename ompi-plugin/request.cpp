@@ -2,19 +2,47 @@
 #include "request.hpp"
 
 #include <new>
+#include <type_traits>
 
 #include "communicator.hpp"
 
 namespace tagline::pml {
 namespace {
 
+// What most receives are when their user is done. True: there was nothing to do but count a
+// reference and give the request back, and it is done.
+[[gnu::always_inline]] inline bool recycle_at_once(ReceiveRequest& request) {
+  const mca_pml_base_request_t& base = request.base.req_base;
+  if (plugin.threads || (request.life & kComponentDone) == 0 ||
+      base.req_ompi.req_f_to_c_index != MPI_UNDEFINED ||
+      !ompi_datatype_is_predefined(base.req_datatype) || !request.layout.contiguous) [[unlikely]] {
+    return false;
+  }
+  const std::int32_t references = references_of(base.req_comm);
+  if (references == 1) [[unlikely]]
+    return false;
+  references_of(base.req_comm) = references - 1;
+  request.ompi().req_state = OMPI_REQUEST_INVALID;
+  receive_requests.give_alone(request);
+  return true;
+}
+
+template <class Request>
+[[gnu::noinline]] int free_further(Request& request) {
+  if ((fetch_or<std::uint32_t>(request.life, kUserDone) & kComponentDone) != 0) recycle(request);
+  return OMPI_SUCCESS;
+}
+
 template <class Request>
 int free_request(ompi_request_t** handle) {
   auto* request = reinterpret_cast<Request*>(*handle);
   *handle = MPI_REQUEST_NULL;
   request->base.req_base.req_free_called = true;
-  if ((fetch_or<std::uint32_t>(request->life, kUserDone) & kComponentDone) != 0) recycle(*request);
-  return OMPI_SUCCESS;
+  if constexpr (std::is_same_v<Request, ReceiveRequest>) {
+    if (recycle_at_once(*request)) [[likely]]
+      return OMPI_SUCCESS;
+  }
+  return free_further(*request);
 }
 
 int cancel_send(ompi_request_t*, int) {
@@ -38,9 +66,16 @@ int cancel_receive(ompi_request_t* handle, int) {
   return OMPI_SUCCESS;
 }
 
+// What no message changes.
+void construct_base(mca_pml_base_request_t& base) {
+  base.req_proc = nullptr;
+  base.req_sequence = 0;
+}
+
 // Open MPI constructs free list elements in raw memory, once per element.
 void construct_send(SendRequest* request) {
   request->base.req_base.req_type = MCA_PML_REQUEST_SEND;
+  construct_base(request->base.req_base);
   request->ompi().req_start = tagline_start;
   request->ompi().req_free = free_request<SendRequest>;
   request->ompi().req_cancel = cancel_send;
@@ -57,6 +92,7 @@ void destruct_send(SendRequest* request) {
 
 void construct_receive(ReceiveRequest* request) {
   request->base.req_base.req_type = MCA_PML_REQUEST_RECV;
+  construct_base(request->base.req_base);
   request->ompi().req_start = tagline_start;
   request->ompi().req_free = free_request<ReceiveRequest>;
   request->ompi().req_cancel = cancel_receive;

@@ -134,12 +134,11 @@ void recycle(ReceiveRequest& request);
 
 // Completes a request at the MPI level. The user may free it at once, but it is recycled only when
 // the component lets go of it as well.
-inline void complete(ompi_request_t& request) {
-  if (plugin.threads) [[unlikely]] {
-    ompi_request_complete(&request, true);
-    return;
-  }
-  // One thread: nobody can start to wait between the load and the store.
+//
+// What is _alone, here and below, is for a caller who knows that there are not several threads: the
+// question and the registers that are saved around what it leads to are a tenth of a message.
+inline void complete_alone(ompi_request_t& request) {
+  // Nobody can start to wait between the load and the store.
   if (request.req_complete_cb != nullptr) [[unlikely]] {
     ompi_request_complete_fn_t callback = request.req_complete_cb;
     request.req_complete_cb = nullptr;
@@ -148,8 +147,20 @@ inline void complete(ompi_request_t& request) {
   }
   auto* waiting = const_cast<void*>(request.req_complete);
   request.req_complete = REQUEST_COMPLETED;
-  if (waiting != REQUEST_PENDING && waiting != REQUEST_COMPLETED) {
-    wait_sync_update(static_cast<ompi_wait_sync_t*>(waiting), 1, request.req_status.MPI_ERROR);
+  if (waiting == REQUEST_PENDING || waiting == REQUEST_COMPLETED) return;
+  auto& sync = *static_cast<ompi_wait_sync_t*>(waiting);
+  const int error = request.req_status.MPI_ERROR;
+  if (error == OMPI_SUCCESS && sync.count > 1) {
+    sync.count = sync.count - 1;
+  } else {
+    wait_sync_update(&sync, 1, error);
+  }
+}
+inline void complete(ompi_request_t& request) {
+  if (plugin.threads) [[unlikely]] {
+    ompi_request_complete(&request, true);
+  } else {
+    complete_alone(request);
   }
 }
 
@@ -169,16 +180,26 @@ void complete_for_user(SendRequest& request);
 // the request afterwards.
 void finish(SendRequest& request);
 
-inline void finish(ReceiveRequest& request) {
+inline void note_received(ReceiveRequest& request, std::size_t message_bytes) {
   ompi_status_public_t& status = request.ompi().req_status;
-  status._ucount = request.message_bytes;
-  if (request.message_bytes > request.layout.bytes) [[unlikely]] {
+  status._ucount = message_bytes;
+  if (message_bytes > request.layout.bytes) [[unlikely]] {
     status.MPI_ERROR = MPI_ERR_TRUNCATE;
     if ((load(request.life) & kUserDone) != 0) abort_unseen_error(MPI_ERR_TRUNCATE);
   }
   request.base.req_base.req_pml_complete = true;
+}
+inline void finish(ReceiveRequest& request) {
+  note_received(request, request.message_bytes);
   complete(request.ompi());
   let_go(request);
+}
+inline void finish_alone(ReceiveRequest& request, std::size_t message_bytes) {
+  note_received(request, message_bytes);
+  complete_alone(request.ompi());
+  const std::uint32_t life = request.life;
+  request.life = life | kComponentDone;
+  if ((life & kUserDone) != 0) recycle(request);
 }
 
 template <class Request>
@@ -200,6 +221,19 @@ void wait(ompi_request_t& request, const mca_bml_base_endpoint_t* endpoint);
 
 // ---- what every nonblocking call does --------------------------------------
 
+// Open MPI's reference count. Several threads may use Open MPI although only one is in here, but
+// then they have said so: see plugin.threads.
+inline volatile std::int32_t& references_of(ompi_communicator_t* comm) {
+  return reinterpret_cast<opal_object_t*>(comm)->obj_reference_count;
+}
+inline void retain(ompi_communicator_t* comm) {
+  if (plugin.threads) [[unlikely]] {
+    OBJ_RETAIN(comm);
+  } else {
+    references_of(comm) = references_of(comm) + 1;
+  }
+}
+
 inline void describe(mca_pml_base_request_t& base, const void* buffer, std::size_t count,
                      ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm,
                      bool persistent) {
@@ -215,14 +249,12 @@ inline void describe(mca_pml_base_request_t& base, const void* buffer, std::size
   base.req_count = count;
   base.req_peer = peer;
   base.req_tag = tag;
-  base.req_proc = nullptr;
-  base.req_sequence = 0;
 }
 
 inline void prepare_base(mca_pml_base_request_t& base, const void* buffer, std::size_t count,
                          ompi_datatype_t* datatype, int peer, int tag, ompi_communicator_t* comm,
                          bool persistent) {
-  OBJ_RETAIN(comm);
+  retain(comm);
   OMPI_DATATYPE_RETAIN(datatype);
   describe(base, buffer, count, datatype, peer, tag, comm, persistent);
 }

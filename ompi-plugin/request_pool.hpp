@@ -40,6 +40,10 @@ class RequestPool {
   [[gnu::always_inline]] void give(Request& request) noexcept {
     if (plugin.threads) [[unlikely]]
       return give_among_threads(request);
+    give_alone(request);
+  }
+  // There are not several threads.
+  [[gnu::always_inline]] void give_alone(Request& request) noexcept {
     opal_free_list_return_st(&list_, reinterpret_cast<opal_free_list_item_t*>(&request));
   }
 
