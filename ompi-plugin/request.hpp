@@ -40,7 +40,7 @@ struct Layout {
   Layout(const void* buffer, std::size_t count, const ompi_datatype_t* datatype)
       : bytes(datatype->super.size * count),
         memory(static_cast<unsigned char*>(const_cast<void*>(buffer)) + datatype->super.true_lb),
-        contiguous(bytes == 0 || (datatype->super.flags & OPAL_DATATYPE_FLAG_NO_GAPS) != 0 ||
+        contiguous((datatype->super.flags & OPAL_DATATYPE_FLAG_NO_GAPS) != 0 || bytes == 0 ||
                    (count == 1 && (datatype->super.flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) != 0)) {}
 };
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The PML's send calls.
-#include <type_traits>
-
 #include "communicator.hpp"
 #include "module.hpp"
 #include "peer_turn.hpp"
@@ -17,8 +15,8 @@ SendRequest* blocking_request = nullptr;
 // The last peer that was waited for in vain and has made no room since.
 const mca_bml_base_endpoint_t* deaf_peer = nullptr;
 
-// What a call is to send. By value to functions that are not inlined: a reference would force it
-// into memory on the way without them.
+// What a call is to send. By value to functions that are not inlined, and copied piece by piece: a
+// reference, or a copy in one, would force it into memory on the way without them.
 struct Message {
   const void* data;
   std::size_t count;
@@ -28,12 +26,28 @@ struct Message {
   ompi_communicator_t* comm;
   bool many;  // more are likely to follow at once; throughput counts rather than latency
 
+  [[gnu::always_inline]] Message(const void* its_data, std::size_t its_count,
+                                 const ompi_datatype_t* its_datatype, int its_peer, int its_tag,
+                                 ompi_communicator_t* its_comm, bool is_one_of_many)
+      : data(its_data),
+        count(its_count),
+        datatype(its_datatype),
+        peer(its_peer),
+        tag(its_tag),
+        comm(its_comm),
+        many(is_one_of_many) {}
+  [[gnu::always_inline]] Message(const Message& other)
+      : Message(other.data, other.count, other.datatype, other.peer, other.tag, other.comm,
+                other.many) {}
+  Message& operator=(const Message&) = delete;
+
   Layout layout() const { return Layout(data, count, datatype); }
 };
 
 // A message gets the peer's next number, unless its communicator permits overtaking. That
 // is about the user's messages: collectives (negative tags) count on order all the same.
 // False: no memory for the peer.
+template <bool kThreads = true>
 inline bool number(const ompi_communicator_t* comm, int peer, int tag, EagerHeader& header) {
   CommunicatorState& state = *state_of(comm);
   header.source = comm->c_my_rank;
@@ -47,7 +61,7 @@ inline bool number(const ompi_communicator_t* comm, int peer, int tag, EagerHead
   if (entry == nullptr) [[unlikely]]
     return false;
   header.context = state.context_id;
-  header.sequence = add_fetch<std::uint32_t>(entry->sent, 1) - 1;
+  header.sequence = kThreads ? add_fetch<std::uint32_t>(entry->sent, 1) - 1 : entry->sent++;
   return true;
 }
 
@@ -64,39 +78,52 @@ enum class Inline {
 // wait as well, and a core has room for a few dozen. The fewer of them are ours, the more
 // messages' lines are under way at once: with CPUs that share no cache that decides the rate.
 
-// The convertor of contiguous messages, kept because little of it changes from one to the next.
-// Not used with several threads.
-opal_convertor_t kept_convertor;
-
-// kKept: the field has been set before, most likely to the same value.
-template <bool kKept, class T>
-inline void set(T& field, std::type_identity_t<T> value) {
-  if (!kKept || field != value) field = value;
-}
-
 // Only what the convertor's users read: it has no reference count and owns nothing.
-template <bool kKept>
-inline void describe(opal_convertor_t& convertor, const Layout& layout,
+inline void describe(opal_convertor_t& convertor, const void* data, std::size_t bytes,
                      const ompi_datatype_t* datatype, std::size_t count, bool box) {
   const opal_convertor_t* local = ompi_proc_local_proc->super.proc_convertor;
   std::uint32_t flags = (local->flags & CONVERTOR_TYPE_MASK) | CONVERTOR_SEND | CONVERTOR_NO_OP |
                         CONVERTOR_HOMOGENEOUS | CONVERTOR_HAS_REMOTE_SIZE;
   if (box) flags |= OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
-  set<kKept>(convertor.flags, flags);
-  set<kKept>(convertor.stack_size, DT_STATIC_STACK_SIZE);
-  set<kKept>(convertor.pStack, convertor.static_stack);
-  set<kKept>(convertor.stack_pos, 0);
-  set<kKept>(convertor.partial_length, 0);
-  set<kKept>(convertor.remoteArch, local->remoteArch);
-  set<kKept>(convertor.master, local->master);
-  set<kKept>(convertor.local_size, layout.bytes);
-  set<kKept>(convertor.remote_size, layout.bytes);
-  set<kKept>(convertor.pDesc, &datatype->super);
-  set<kKept>(convertor.use_desc, &datatype->super.opt_desc);
-  set<kKept>(convertor.count, count);
-  // The convertor adds the datatype's true lower bound itself.
-  set<kKept>(convertor.pBaseBuf, layout.memory - datatype->super.true_lb);
-  set<kKept>(convertor.bConverted, 0);
+  convertor.flags = flags;
+  convertor.stack_size = DT_STATIC_STACK_SIZE;
+  convertor.pStack = convertor.static_stack;
+  convertor.stack_pos = 0;
+  convertor.partial_length = 0;
+  convertor.remoteArch = local->remoteArch;
+  convertor.master = local->master;
+  convertor.local_size = bytes;
+  convertor.remote_size = bytes;
+  convertor.pDesc = &datatype->super;
+  convertor.use_desc = &datatype->super.opt_desc;
+  convertor.count = count;
+  convertor.pBaseBuf = static_cast<unsigned char*>(const_cast<void*>(data));
+  convertor.bConverted = 0;
+}
+
+// The convertor of contiguous messages, kept because of one like the last only the place changes.
+// Not used with several threads.
+opal_convertor_t kept_convertor;
+bool is_kept_for_box;
+
+[[gnu::noinline]] void describe_in_kept_anew(const void* data, std::size_t bytes,
+                                             const ompi_datatype_t* datatype, std::size_t count,
+                                             bool box) {
+  describe(kept_convertor, data, bytes, datatype, count, box);
+  is_kept_for_box = box;
+}
+
+inline void describe_in_kept(const void* data, std::size_t bytes, const ompi_datatype_t* datatype,
+                             std::size_t count, bool box) {
+  // What else its users change they change when they have converted something.
+  const bool is_like_last = kept_convertor.pDesc == &datatype->super &&
+                            kept_convertor.count == count && kept_convertor.local_size == bytes &&
+                            kept_convertor.bConverted == 0 && is_kept_for_box == box;
+  if (!is_like_last) [[unlikely]]
+    return describe_in_kept_anew(data, bytes, datatype, count, box);
+  if (kept_convertor.pBaseBuf != data) {
+    kept_convertor.pBaseBuf = static_cast<unsigned char*>(const_cast<void*>(data));
+  }
 }
 
 inline Inline result_of(int status) {
@@ -116,7 +143,7 @@ inline int hand_over(const mca_bml_base_btl_t* link, opal_convertor_t& convertor
   const Layout layout = message.layout();
   opal_convertor_t convertor;
   if (layout.contiguous) {
-    describe<false>(convertor, layout, message.datatype, message.count, box);
+    describe(convertor, message.data, layout.bytes, message.datatype, message.count, box);
     return result_of(hand_over(link, convertor, header, layout.bytes));
   }
   OBJ_CONSTRUCT(&convertor, opal_convertor_t);
@@ -150,7 +177,7 @@ template <bool kThreads>
   }
   // Without data ob1 describes none either: no BTL may ask.
   if (layout.bytes != 0) {
-    describe<true>(kept_convertor, layout, message.datatype, message.count, box);
+    describe_in_kept(message.data, layout.bytes, message.datatype, message.count, box);
   }
   return result_of(hand_over(link, kept_convertor, header, layout.bytes));
 }
@@ -183,7 +210,7 @@ template <bool kThreads>
 // With a single thread; the header gets the message's number.
 [[gnu::always_inline]] inline Inline send_alone(mca_bml_base_endpoint_t* endpoint,
                                                 const Message& message, EagerHeader& header) {
-  if (!number(message.comm, message.peer, message.tag, header)) [[unlikely]]
+  if (!number<false>(message.comm, message.peer, message.tag, header)) [[unlikely]]
     return Inline::kFailed;
   Inline result = send_inline<false>(endpoint, header, message);
   if (result == Inline::kFull) [[unlikely]] {
@@ -234,10 +261,10 @@ bool needs_no_number(const Message& message, EagerHeader& header) {
   return number(message.comm, message.peer, message.tag, header) ? send() : Inline::kFailed;
 }
 
+template <bool kThreads>
 [[gnu::always_inline]] inline Inline send_at_once(mca_bml_base_endpoint_t* endpoint,
                                                   const Message& message, EagerHeader& header) {
-  if (plugin.threads) [[unlikely]]
-    return send_among_threads(endpoint, message, header);
+  if constexpr (kThreads) return send_among_threads(endpoint, message, header);
   return send_alone(endpoint, message, header);
 }
 
@@ -361,9 +388,15 @@ int number_and_start(SendRequest& request, const EagerHeader* numbered) {
 
 }  // namespace
 
-extern "C" int tagline_isend(const void* data, std::size_t count, ompi_datatype_t* datatype,
-                             int peer, int tag, mca_pml_base_send_mode_t mode,
-                             ompi_communicator_t* comm, ompi_request_t** handle) {
+namespace {
+
+// kThreads: plugin.threads. Apart, so that what threads need is not saved and restored without
+// them.
+template <bool kThreads>
+[[gnu::always_inline]] inline int isend(const void* data, std::size_t count,
+                                        ompi_datatype_t* datatype, int peer, int tag,
+                                        mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
+                                        ompi_request_t** handle) {
   mca_bml_base_endpoint_t* endpoint = endpoint_of(comm, peer);
   if (endpoint == nullptr) [[unlikely]]
     return OMPI_ERR_UNREACH;
@@ -372,7 +405,7 @@ extern "C" int tagline_isend(const void* data, std::size_t count, ompi_datatype_
   }
   EagerHeader header;
   const Inline result =
-      send_at_once(endpoint, {data, count, datatype, peer, tag, comm, true}, header);
+      send_at_once<kThreads>(endpoint, {data, count, datatype, peer, tag, comm, true}, header);
   if (result == Inline::kFailed) [[unlikely]]
     return OMPI_ERR_OUT_OF_RESOURCE;
   if (result != Inline::kSent) [[unlikely]] {
@@ -382,10 +415,17 @@ extern "C" int tagline_isend(const void* data, std::size_t count, ompi_datatype_
   *handle = &ompi_request_empty;
   return OMPI_SUCCESS;
 }
+[[gnu::noinline]] int isend_among_threads(const void* data, std::size_t count,
+                                          ompi_datatype_t* datatype, int peer, int tag,
+                                          mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
+                                          ompi_request_t** handle) {
+  return isend<true>(data, count, datatype, peer, tag, mode, comm, handle);
+}
 
-extern "C" int tagline_send(const void* data, std::size_t count, ompi_datatype_t* datatype,
-                            int peer, int tag, mca_pml_base_send_mode_t mode,
-                            ompi_communicator_t* comm) {
+template <bool kThreads>
+[[gnu::always_inline]] inline int send(const void* data, std::size_t count,
+                                       ompi_datatype_t* datatype, int peer, int tag,
+                                       mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
   if (mode == MCA_PML_BASE_SEND_BUFFERED) [[unlikely]] {
     ompi_request_t* handle = nullptr;
     const int status = tagline_isend(data, count, datatype, peer, tag, mode, comm, &handle);
@@ -399,7 +439,8 @@ extern "C" int tagline_send(const void* data, std::size_t count, ompi_datatype_t
   EagerHeader header;
   Inline result = Inline::kNo;
   if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS) [[likely]] {
-    result = send_at_once(endpoint, {data, count, datatype, peer, tag, comm, false}, header);
+    result =
+        send_at_once<kThreads>(endpoint, {data, count, datatype, peer, tag, comm, false}, header);
     if (result == Inline::kSent) [[likely]]
       return OMPI_SUCCESS;
   } else if (!number(comm, peer, tag, header)) {
@@ -407,6 +448,29 @@ extern "C" int tagline_send(const void* data, std::size_t count, ompi_datatype_t
   }
   if (result == Inline::kFailed) return OMPI_ERR_OUT_OF_RESOURCE;
   return send_request(data, count, datatype, peer, mode, comm, header);
+}
+[[gnu::noinline]] int send_among_threads(const void* data, std::size_t count,
+                                         ompi_datatype_t* datatype, int peer, int tag,
+                                         mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
+  return send<true>(data, count, datatype, peer, tag, mode, comm);
+}
+
+}  // namespace
+
+extern "C" int tagline_isend(const void* data, std::size_t count, ompi_datatype_t* datatype,
+                             int peer, int tag, mca_pml_base_send_mode_t mode,
+                             ompi_communicator_t* comm, ompi_request_t** handle) {
+  if (plugin.threads) [[unlikely]]
+    return isend_among_threads(data, count, datatype, peer, tag, mode, comm, handle);
+  return isend<false>(data, count, datatype, peer, tag, mode, comm, handle);
+}
+
+extern "C" int tagline_send(const void* data, std::size_t count, ompi_datatype_t* datatype,
+                            int peer, int tag, mca_pml_base_send_mode_t mode,
+                            ompi_communicator_t* comm) {
+  if (plugin.threads) [[unlikely]]
+    return send_among_threads(data, count, datatype, peer, tag, mode, comm);
+  return send<false>(data, count, datatype, peer, tag, mode, comm);
 }
 
 int start_persistent(SendRequest& request) {
