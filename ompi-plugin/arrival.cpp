@@ -201,7 +201,8 @@ inline CommunicatorState* find_state(const Arrival& arrival) {
 [[gnu::always_inline]] inline void on_eager(mca_btl_base_module_t* btl,
                                             const mca_btl_base_segment_t* segments,
                                             std::size_t segment_count) {
-  if (!plugin.plain || segment_count != 1 || segments->seg_len < sizeof(EagerHeader)) [[unlikely]]
+  const std::size_t bytes = segments->seg_len;
+  if (!plugin.plain || segment_count != 1 || bytes < sizeof(EagerHeader)) [[unlikely]]
     return on_other_eager(btl, segments, segment_count);
   const auto& header = *static_cast<const EagerHeader*>(segments->seg_addr.pval);
   // acquire: as in find_state().
@@ -212,12 +213,12 @@ inline CommunicatorState* find_state(const Arrival& arrival) {
   if (peer == nullptr || header.sequence != peer->arrived) [[unlikely]]
     return on_other_eager(btl, segments, segment_count);
 
-  void* receive = nullptr;
+  void* receive;
   const tagline_status status = find_receive(*state, header, &receive);
   if (status != TAGLINE_MATCHED) return queue_plain(*state, *peer, status, btl, segments);
   note_matched(*peer);
   auto& request = *static_cast<ReceiveRequest*>(receive);
-  if (!deliver_plain</*kAlone=*/true>(request, {btl, kEager, segments, 1})) [[unlikely]]
+  if (!deliver_alone(request, header, bytes - sizeof header)) [[unlikely]]
     deliver_further(request, btl, segments);
 }
 

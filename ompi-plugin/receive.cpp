@@ -169,7 +169,7 @@ int finish_post(ReceiveRequest& request, ompi_request_t** handle, int status) {
   *handle = &request.ompi();
   if (!plugin.plain || plugin.heater != nullptr || !request.layout.contiguous) [[unlikely]]
     return post_otherwise(request, handle);
-  void* message = nullptr;
+  void* message;
   const tagline_status status = find_message(*state_of(comm), request, &message);
   if (status == TAGLINE_QUEUED) return OMPI_SUCCESS;
   return take_instead(request, handle, status, message);

@@ -42,26 +42,32 @@ inline void copy(unsigned char* to, const unsigned char* from, std::size_t bytes
   }
 }
 
+// Where the message is from, and what lies behind its header.
+inline void take_data(ReceiveRequest& request, const EagerHeader& header, std::size_t bytes) {
+  ompi_status_public_t& status = request.ompi().req_status;
+  status.MPI_SOURCE = header.source;
+  status.MPI_TAG = header.tag;
+  copy(request.layout.memory, reinterpret_cast<const unsigned char*>(&header + 1), bytes);
+}
+
 // deliver() for the packet that matters most: eager, in one piece, into contiguous memory.
-// False: not such a packet, nothing done. kAlone: there are not several threads.
-template <bool kAlone = false>
+// False: not such a packet, nothing done.
 inline bool deliver_plain(ReceiveRequest& request, const Arrival& arrival) {
   if (arrival.kind != kEager || arrival.segment_count != 1 || !request.layout.contiguous) {
     return false;
   }
   const EagerHeader& header = arrival.match();
-  const std::size_t bytes = arrival.segments[0].seg_len - sizeof(EagerHeader);
-  ompi_status_public_t& status = request.ompi().req_status;
-  status.MPI_SOURCE = header.source;
-  status.MPI_TAG = header.tag;
-  copy(request.layout.memory, reinterpret_cast<const unsigned char*>(&header + 1),
-       std::min(bytes, request.layout.bytes));
-  if constexpr (kAlone) {
-    finish_alone(request, bytes);
-  } else {
-    request.message_bytes = bytes;
-    finish(request);
-  }
+  request.message_bytes = arrival.segments[0].seg_len - sizeof(EagerHeader);
+  take_data(request, header, std::min(request.message_bytes, request.layout.bytes));
+  finish(request);
+  return true;
+}
+// The same where there are not several threads, for a message that fits.
+inline bool deliver_alone(ReceiveRequest& request, const EagerHeader& header, std::size_t bytes) {
+  if (bytes > request.layout.bytes || !request.layout.contiguous) [[unlikely]]
+    return false;
+  take_data(request, header, bytes);
+  finish_alone(request, bytes);
   return true;
 }
 

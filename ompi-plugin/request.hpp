@@ -137,7 +137,7 @@ void recycle(ReceiveRequest& request);
 //
 // What is _alone, here and below, is for a caller who knows that there are not several threads: the
 // question and the registers that are saved around what it leads to are a tenth of a message.
-inline void complete_alone(ompi_request_t& request) {
+inline void complete_alone(ompi_request_t& request, int error) {
   // Nobody can start to wait between the load and the store.
   if (request.req_complete_cb != nullptr) [[unlikely]] {
     ompi_request_complete_fn_t callback = request.req_complete_cb;
@@ -149,7 +149,6 @@ inline void complete_alone(ompi_request_t& request) {
   request.req_complete = REQUEST_COMPLETED;
   if (waiting == REQUEST_PENDING || waiting == REQUEST_COMPLETED) return;
   auto& sync = *static_cast<ompi_wait_sync_t*>(waiting);
-  const int error = request.req_status.MPI_ERROR;
   if (error == OMPI_SUCCESS && sync.count > 1) {
     sync.count = sync.count - 1;
   } else {
@@ -160,7 +159,7 @@ inline void complete(ompi_request_t& request) {
   if (plugin.threads) [[unlikely]] {
     ompi_request_complete(&request, true);
   } else {
-    complete_alone(request);
+    complete_alone(request, request.req_status.MPI_ERROR);
   }
 }
 
@@ -180,23 +179,22 @@ void complete_for_user(SendRequest& request);
 // the request afterwards.
 void finish(SendRequest& request);
 
-inline void note_received(ReceiveRequest& request, std::size_t message_bytes) {
+inline void finish(ReceiveRequest& request) {
   ompi_status_public_t& status = request.ompi().req_status;
-  status._ucount = message_bytes;
-  if (message_bytes > request.layout.bytes) [[unlikely]] {
+  status._ucount = request.message_bytes;
+  if (request.message_bytes > request.layout.bytes) [[unlikely]] {
     status.MPI_ERROR = MPI_ERR_TRUNCATE;
     if ((load(request.life) & kUserDone) != 0) abort_unseen_error(MPI_ERR_TRUNCATE);
   }
   request.base.req_base.req_pml_complete = true;
-}
-inline void finish(ReceiveRequest& request) {
-  note_received(request, request.message_bytes);
   complete(request.ompi());
   let_go(request);
 }
+// For a message that fits.
 inline void finish_alone(ReceiveRequest& request, std::size_t message_bytes) {
-  note_received(request, message_bytes);
-  complete_alone(request.ompi());
+  request.ompi().req_status._ucount = message_bytes;
+  request.base.req_base.req_pml_complete = true;
+  complete_alone(request.ompi(), OMPI_SUCCESS);
   const std::uint32_t life = request.life;
   request.life = life | kComponentDone;
   if ((life & kUserDone) != 0) recycle(request);
@@ -239,7 +237,6 @@ inline void describe(mca_pml_base_request_t& base, const void* buffer, std::size
                      bool persistent) {
   OMPI_REQUEST_INIT(&base.req_ompi, persistent);
   base.req_ompi.req_mpi_object.comm = comm;
-  base.req_ompi.req_status._cancelled = 0;
   // A persistent request that has not been started belongs to the user alone.
   base.req_pml_complete = persistent;
   base.req_free_called = false;

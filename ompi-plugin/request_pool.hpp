@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests of one kind that nobody uses: Open MPI's free list, and with several threads in front
-// of it a few for each thread.
+// Requests of one kind that nobody uses: Open MPI's free list, and in front of it a few for each
+// thread.
 //
 // Open MPI's list is one stack. Threads that take turns at it take its head from each other, and
 // each gets the request that another one has just let go of, whose lines are in that one's cache.
-// A thread that gets its own back pays for neither.
+// A thread that gets its own back pays for neither. One thread alone spares a line of each request,
+// and what keeps Open MPI's list fit for several: 3 % of a small message.
 #pragma once
 
 #include <array>
@@ -25,6 +26,7 @@ class RequestPool {
 
   // Waits for one if the free list has a limit and all are in use.
   [[gnu::noinline]] Request* take() noexcept {
+    if (Request* request = take_at_hand()) return request;
     if (plugin.keeps_requests) {
       if (Request* request = mine().take()) return request;
     }
@@ -34,7 +36,7 @@ class RequestPool {
   [[gnu::always_inline]] Request* take_at_hand() noexcept {
     if (plugin.threads) [[unlikely]]
       return nullptr;
-    return reinterpret_cast<Request*>(opal_lifo_pop_st(&list_.super));
+    return kept_[0].take_alone();
   }
 
   [[gnu::always_inline]] void give(Request& request) noexcept {
@@ -44,7 +46,8 @@ class RequestPool {
   }
   // There are not several threads.
   [[gnu::always_inline]] void give_alone(Request& request) noexcept {
-    opal_free_list_return_st(&list_, reinterpret_cast<opal_free_list_item_t*>(&request));
+    if (!kept_[0].put_alone(request)) [[unlikely]]
+      give_to_list(request);
   }
 
   // Gives all back to the list. No other thread is in the component.
@@ -61,17 +64,23 @@ class RequestPool {
     // NULL: there is none.
     Request* take() noexcept {
       if (!lock_.try_lock()) return nullptr;
-      Request* const request = count_ == 0 ? nullptr : requests_[--count_];
+      Request* const request = take_alone();
       lock_.unlock();
       return request;
     }
     // False: there is no room.
     bool put(Request& request) noexcept {
       if (!lock_.try_lock()) return false;
-      const bool fits = count_ < requests_.size();
-      if (fits) requests_[count_++] = &request;
+      const bool fits = put_alone(request);
       lock_.unlock();
       return fits;
+    }
+    // The same with the lock, or where there are not several threads.
+    Request* take_alone() noexcept { return count_ == 0 ? nullptr : requests_[--count_]; }
+    bool put_alone(Request& request) noexcept {
+      if (count_ == requests_.size()) return false;
+      requests_[count_++] = &request;
+      return true;
     }
 
    private:
@@ -92,7 +101,7 @@ class RequestPool {
     give_to_list(request);
   }
 
-  void give_to_list(Request& request) noexcept {
+  [[gnu::noinline]] void give_to_list(Request& request) noexcept {
     opal_free_list_return(&list_, reinterpret_cast<opal_free_list_item_t*>(&request));
   }
 
