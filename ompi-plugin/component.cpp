@@ -280,6 +280,11 @@ extern "C" int tagline_component_register(void) {
                 "Bytes up to which a nonblocking send goes through the small buffer that a BTL may "
                 "have for messages in a hurry; blocking sends always may",
                 MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.send_box_limit);
+  add_parameter("local_box_size",
+                "Bytes of that buffer between two processes of a node, if the BTL is vader and the "
+                "user has not set btl_vader_fbox_size, in all processes the same (0: as vader "
+                "has it)",
+                MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.local_box_size);
   add_parameter("unexpected_inline",
                 "Bytes, header included, up to which an unexpected message is stored in its list "
                 "element; longer ones are allocated one by one",
@@ -328,6 +333,23 @@ extern "C" int tagline_component_register(void) {
   return OMPI_SUCCESS;
 }
 
+namespace {
+
+// The vader BTL keeps messages of up to a quarter of its box there, but a window of 64 with 64 bytes
+// each does not fit into the usual 4096; the rest takes a way that costs several times as much. To be
+// called before the BTLs are initialized. vader reads its parameter then, and what Open MPI calls a
+// value is where it is stored.
+void enlarge_local_boxes() {
+  const int index = mca_base_var_find("opal", "btl", "vader", "fbox_size");
+  if (index < 0 || plugin.parameters.local_box_size == 0) return;
+  unsigned* box_size = nullptr;
+  mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
+  if (mca_base_var_get_value(index, &box_size, &source, nullptr) != OPAL_SUCCESS) return;
+  if (source == MCA_BASE_VAR_SOURCE_DEFAULT) *box_size = plugin.parameters.local_box_size;
+}
+
+}  // namespace
+
 extern "C" int tagline_component_open(void) {
   if (!version_fits()) return OMPI_ERR_NOT_SUPPORTED;
   // Without --mca pml Open MPI asks only components of its own. A priority that the user has set
@@ -349,6 +371,7 @@ extern "C" mca_pml_base_module_t* tagline_component_init(int* priority, bool pro
   if (plugin.parameters.receive_pipeline_depth == 0) plugin.parameters.receive_pipeline_depth = 1;
   open_credit();
   if (!matcher_fits()) return nullptr;
+  enlarge_local_boxes();
   if (mca_bml_base_init(progress_threads, mpi_threads) != OMPI_SUCCESS) return nullptr;
   publish_units();
   mca_btl_base_selected_module_t* selected;

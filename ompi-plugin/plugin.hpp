@@ -28,7 +28,8 @@ struct Parameters {
   unsigned local_eager_limit = 32768;
   bool shared_copy = true;
   unsigned send_inline_limit = 32768;
-  unsigned send_box_limit = 256;
+  unsigned send_box_limit = 512;
+  unsigned local_box_size = 16384;
   bool hot_cache = false;
   bool hot_cache_paused = false;  // may change at any time
   unsigned hot_cache_sleep_ns = 1000000;
