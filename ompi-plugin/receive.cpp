@@ -85,15 +85,16 @@ ReceiveRequest* take_blocking_request() {
   return request;
 }
 
-void return_blocking_request(ReceiveRequest& request) {
+[[gnu::noinline]] void return_blocking_request_to_pool(ReceiveRequest& request) {
+  if (!request.layout.contiguous) opal_convertor_cleanup(&request.base.req_base.req_convertor);
+  receive_requests.give(request);
+}
+inline void return_blocking_request(ReceiveRequest& request) {
   // The user of a blocking call holds communicator and datatype, there is nothing to release.
   request.ompi().req_state = OMPI_REQUEST_INVALID;
-  if (!request.layout.contiguous) opal_convertor_cleanup(&request.base.req_base.req_convertor);
-  if (!plugin.threads && blocking_request == nullptr) {
-    blocking_request = &request;
-  } else {
-    receive_requests.give(request);
-  }
+  if (plugin.threads || blocking_request != nullptr || !request.layout.contiguous) [[unlikely]]
+    return return_blocking_request_to_pool(request);
+  blocking_request = &request;
 }
 
 // The sender's endpoint if there already is one; waiting must not open connections.

@@ -174,19 +174,24 @@ void recycle(ReceiveRequest& request) {
   receive_requests.give(request);
 }
 
+namespace {
+[[gnu::noinline]] void wait_among_threads(ompi_request_t& request) {
+  ompi_request_wait_completion(&request);
+}
+[[gnu::noinline]] void wait_with_progress(const ompi_request_t& request) {
+  while (!REQUEST_COMPLETE(&request)) opal_progress();
+}
+}  // namespace
+
 void wait(ompi_request_t& request, const mca_bml_base_endpoint_t* endpoint) {
-  if (plugin.threads) {
-    ompi_request_wait_completion(&request);
-    return;
-  }
+  if (plugin.threads) [[unlikely]]
+    return wait_among_threads(request);
   mca_btl_base_component_progress_fn_t poll = nullptr;
   if (endpoint != nullptr) {
     poll = endpoint->btl_eager.bml_btls[0].btl->btl_component->btl_progress;
   }
-  if (poll == nullptr) {
-    while (!REQUEST_COMPLETE(&request)) opal_progress();
-    return;
-  }
+  if (poll == nullptr) [[unlikely]]
+    return wait_with_progress(request);
   // The whole loop costs several polls, and an answer that comes meanwhile waits for its end. What
   // takes longer than an answer is not in such a hurry, and then polling would only take lines
   // away from a peer that works on many messages.
