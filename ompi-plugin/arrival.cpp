@@ -112,7 +112,7 @@ void release_held(CommunicatorState& state, std::int32_t source) {
 
 // The packet's communicator; NULL when it is not known yet and the packet is kept.
 inline CommunicatorState* find_state(const Arrival& arrival) {
-  const auto& place = communicator_of(arrival.match());
+  const auto& place = communicator_of(arrival.match().context);
   // acquire: pairs with the release in tagline_add_comm().
   CommunicatorState* state = place.load(std::memory_order_acquire);
   if (state == nullptr) [[unlikely]] {
@@ -179,6 +179,21 @@ inline CommunicatorState* find_state(const Arrival& arrival) {
 // That needs few registers, and whatever else comes up is a jump away. A receiver of many small
 // messages has more to do than their sender: what is spared here is the message rate.
 
+// The communicator of the latest message that came this way, and what its packets say of it: to
+// compare that is less than to look it up, and the processor need not wait for it.
+constinit std::uint32_t latest_context = kUnordered;
+constinit CommunicatorState* latest_state = nullptr;
+
+// NULL: not known, or its messages may overtake each other.
+[[gnu::noinline]] CommunicatorState* find_ordered(std::uint32_t context) {
+  if ((context & kUnordered) != 0) return nullptr;
+  // acquire: as in find_state().
+  CommunicatorState* const state = communicator_of(context).load(std::memory_order_acquire);
+  if (state == nullptr) return nullptr;
+  latest_context = context;
+  return latest_state = state;
+}
+
 [[gnu::noinline]] void on_other_eager(mca_btl_base_module_t* btl,
                                       const mca_btl_base_segment_t* segments,
                                       std::size_t segment_count) {
@@ -205,9 +220,9 @@ inline CommunicatorState* find_state(const Arrival& arrival) {
   if (!plugin.plain || segment_count != 1 || bytes < sizeof(EagerHeader)) [[unlikely]]
     return on_other_eager(btl, segments, segment_count);
   const auto& header = *static_cast<const EagerHeader*>(segments->seg_addr.pval);
-  // acquire: as in find_state().
-  CommunicatorState* const state = communicator_of(header).load(std::memory_order_acquire);
-  if (state == nullptr || (header.context & kUnordered) != 0 || !state->held.empty()) [[unlikely]]
+  CommunicatorState* const state =
+      header.context == latest_context ? latest_state : find_ordered(header.context);
+  if (state == nullptr || !state->held.empty()) [[unlikely]]
     return on_other_eager(btl, segments, segment_count);
   Peer* const peer = state->peers.find_at_hand(header.source);
   if (peer == nullptr || header.sequence != peer->arrived) [[unlikely]]
@@ -223,6 +238,12 @@ inline CommunicatorState* find_state(const Arrival& arrival) {
 }
 
 }  // namespace
+
+void forget_latest(std::uint32_t context) {
+  if (latest_context != context) return;
+  latest_context = kUnordered;
+  latest_state = nullptr;
+}
 
 void handle_arrival(const Arrival& arrival) { handle(arrival); }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "compat.h"
 #include "wire.hpp"
@@ -76,5 +77,8 @@ extern "C" TAGLINE_BTL_CALLBACK(tagline_on_get);
 // Matches and delivers or queues one first packet, as if it had just come in. Ordered by the
 // sender's sequence number; a packet ahead of its turn is kept until its turn comes.
 void handle_arrival(const Arrival& arrival);
+
+// The context id is from now on another communicator's, or none's.
+void forget_latest(std::uint32_t context);
 
 }  // namespace tagline::pml

@@ -122,6 +122,7 @@ int tagline_add_comm(ompi_communicator_t* comm) {
     comm->c_pml_comm = reinterpret_cast<mca_pml_comm_t*>(state);
     // release: whoever finds it finds it made.
     communicators[state->context_id].store(state, std::memory_order_release);
+    forget_latest(state->context_id);
   }
   while (early != nullptr) {
     StoredArrival* next = early->next;
@@ -140,6 +141,7 @@ int tagline_del_comm(ompi_communicator_t* comm) {
   // Unless the number is another one's already.
   CommunicatorState* expected = state;
   communicators[state->context_id].compare_exchange_strong(expected, nullptr);
+  forget_latest(state->context_id);
   tagline_for_each(state->matcher, discard_unexpected, nullptr);
   tagline_destroy(state->matcher);
   for (auto& [key, stored] : state->held) discard(stored);
@@ -150,7 +152,8 @@ int tagline_del_comm(ompi_communicator_t* comm) {
 bool keep_early(const Arrival& arrival) {
   Guard guard(early_lock);
   // relaxed: it is entered under the lock.
-  if (communicator_of(arrival.match()).load(std::memory_order_relaxed) != nullptr) return false;
+  if (communicator_of(arrival.match().context).load(std::memory_order_relaxed) != nullptr)
+    return false;
   // Nobody can tell yet who sent it; when its turn comes it is charged like a new one.
   StoredArrival* stored = store(arrival, nullptr);
   if (stored == nullptr) abort_job("no memory for a message of a communicator yet to be created");

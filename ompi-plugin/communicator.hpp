@@ -41,8 +41,8 @@ inline constexpr std::uint32_t kContexts = 65536;
 extern std::atomic<CommunicatorState*> communicators[kContexts];
 
 // That of a packet. Its flags, and what no sender of ours writes, are cut off.
-inline std::atomic<CommunicatorState*>& communicator_of(const EagerHeader& header) {
-  return communicators[header.context % kContexts];
+inline std::atomic<CommunicatorState*>& communicator_of(std::uint32_t context) {
+  return communicators[context % kContexts];
 }
 
 inline CommunicatorState* state_of(const ompi_communicator_t* comm) {
