@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Registration, selection, the connection to the BTLs, and the end.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -281,9 +282,9 @@ extern "C" int tagline_component_register(void) {
                 "have for messages in a hurry; blocking sends always may",
                 MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.send_box_limit);
   add_parameter("local_box_size",
-                "Bytes of that buffer between two processes of a node, if the BTL is vader and the "
-                "user has not set btl_vader_fbox_size, in all processes the same (0: as vader "
-                "has it)",
+                "Bytes that this buffer has at least between two processes of a node if the BTL is "
+                "vader and the user has not set btl_vader_fbox_size (0: as vader has it). The same "
+                "in all processes that communicate",
                 MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.local_box_size);
   add_parameter("unexpected_inline",
                 "Bytes, header included, up to which an unexpected message is stored in its list "
@@ -335,17 +336,23 @@ extern "C" int tagline_component_register(void) {
 
 namespace {
 
-// The vader BTL keeps messages of up to a quarter of its box there, but a window of 64 with 64 bytes
-// each does not fit into the usual 4096; the rest takes a way that costs several times as much. To be
-// called before the BTLs are initialized. vader reads its parameter then, and what Open MPI calls a
-// value is where it is stored.
+// vader has a box for what one process sends another one: messages of up to a quarter of it. Into the
+// usual 4096 bytes 64 messages of 64 bytes do not fit, and what does not takes a way that costs
+// several times as much.
+//
+// To be called before the BTLs are initialized, which is when vader reads its parameter. What Open
+// MPI hands out as a parameter's value is the place where it is kept.
 void enlarge_local_boxes() {
+  constexpr unsigned kLine = 64;  // or messages do not end where the box does
+  constexpr unsigned kMost = 1u << 24;
+  const unsigned wanted = std::min(plugin.parameters.local_box_size, kMost);
   const int index = mca_base_var_find("opal", "btl", "vader", "fbox_size");
-  if (index < 0 || plugin.parameters.local_box_size == 0) return;
-  unsigned* box_size = nullptr;
+  unsigned* size = nullptr;
   mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
-  if (mca_base_var_get_value(index, &box_size, &source, nullptr) != OPAL_SUCCESS) return;
-  if (source == MCA_BASE_VAR_SOURCE_DEFAULT) *box_size = plugin.parameters.local_box_size;
+  if (index < 0 || mca_base_var_get_value(index, &size, &source, nullptr) != OPAL_SUCCESS) return;
+  if (source == MCA_BASE_VAR_SOURCE_DEFAULT && *size < wanted) {
+    *size = (wanted + kLine - 1) / kLine * kLine;
+  }
 }
 
 }  // namespace
