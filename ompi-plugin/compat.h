@@ -136,6 +136,13 @@ static inline uint32_t tagline_context_id(const ompi_communicator_t* comm) {
 #endif
 }
 
+/** The BTL between processes of a node. */
+#if TAGLINE_OMPI_5
+#define TAGLINE_LOCAL_BTL "sm"
+#else
+#define TAGLINE_LOCAL_BTL "vader"
+#endif
+
 /** A key or value of an info object, as its callbacks get and return it. */
 #if TAGLINE_OMPI_5
 typedef const char* tagline_info_text;

@@ -282,9 +282,10 @@ extern "C" int tagline_component_register(void) {
                 "have for messages in a hurry; blocking sends always may",
                 MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.send_box_limit);
   add_parameter("local_box_size",
-                "Bytes that this buffer has at least between two processes of a node if the BTL is "
-                "vader and the user has not set btl_vader_fbox_size (0: as vader has it). The same "
-                "in all processes that communicate",
+                "Bytes that this buffer has at least between two processes of a node, unless the "
+                "user has set btl_" TAGLINE_LOCAL_BTL
+                "_fbox_size (0: as that is). The same in all "
+                "processes that communicate",
                 MCA_BASE_VAR_TYPE_UNSIGNED_INT, &parameters.local_box_size);
   add_parameter("unexpected_inline",
                 "Bytes, header included, up to which an unexpected message is stored in its list "
@@ -336,8 +337,8 @@ extern "C" int tagline_component_register(void) {
 
 namespace {
 
-// vader has a box for what one process sends another one: messages of up to a quarter of it. Into the
-// usual 4096 bytes 64 messages of 64 bytes do not fit, and what does not takes a way that costs
+// vader has a box for what one process sends another one: messages of up to a quarter of it. Into
+// the usual 4096 bytes 64 messages of 64 bytes do not fit, and what does not takes a way that costs
 // several times as much.
 //
 // To be called before the BTLs are initialized, which is when vader reads its parameter. What Open
@@ -346,7 +347,7 @@ void enlarge_local_boxes() {
   constexpr unsigned kLine = 64;  // or messages do not end where the box does
   constexpr unsigned kMost = 1u << 24;
   const unsigned wanted = std::min(plugin.parameters.local_box_size, kMost);
-  const int index = mca_base_var_find("opal", "btl", "vader", "fbox_size");
+  const int index = mca_base_var_find("opal", "btl", TAGLINE_LOCAL_BTL, "fbox_size");
   unsigned* size = nullptr;
   mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
   if (index < 0 || mca_base_var_get_value(index, &size, &source, nullptr) != OPAL_SUCCESS) return;
