@@ -206,7 +206,7 @@ class ShardedMatcher final : public tagline_matcher {
     if (parts_.hands_over(*place.shard, envelope))
       return enter_in_turns<call, among>(envelope, arguments...);
     if constexpr (is_receive<call>) {
-      if (!parts_.has_number(*place.shard))
+      if (!parts_.has_number(place))
         return leave(*place.shard, number_and<call>(envelope, arguments...));
     }
     return leave(*place.shard, call(*place.shard->core, envelope, arguments...));

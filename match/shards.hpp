@@ -108,13 +108,13 @@ class Shards : public ShardStore<Queue> {
     // acquire: pairs with the release in reopen(), the shards are as the last closed call
     // left them, and there are as many as the gate says.
     const std::uint64_t gate = gate_.load(std::memory_order_acquire);
-    if ((gate & kShut) != 0 || !has_one_shard(envelope, gate)) [[unlikely]]
-      return {nullptr, gate};
     // acquire: pairs with the release in redistribute(). The array may be a later one than
     // the gate tells of, its locks are there all the same.
     Shard* const shards = shards_.load(std::memory_order_acquire);
-    const std::uint64_t mask = gate & kMask;
-    return {mask == 0 ? shards : shards + (hash(envelope, gate) & mask), gate};
+    if ((gate & (kShut | kMask)) == 0) return {shards, gate};
+    if ((gate & kShut) != 0 || !has_one_shard(envelope, gate)) [[unlikely]]
+      return {nullptr, gate};
+    return {shards + (hash(envelope, gate) & gate & kMask), gate};
   }
 
   // With its lock taken: whether all is as it was, and the lock nobody's favour. Most calls on
@@ -234,6 +234,9 @@ class Shards : public ShardStore<Queue> {
   // Whether that has nothing to do; the second: if there are several shards.
   bool has_number(const Shard& shard) const noexcept {
     return mask() == 0 || has_number_among(shard);
+  }
+  bool has_number(Place place) const noexcept {
+    return (place.gate & kMask) == 0 || has_number_among(*place.shard);
   }
   bool has_number_among(const Shard& shard) const noexcept {
     const std::uint64_t next = shard.core->next_sequence(TAGLINE_POSTED);
