@@ -135,8 +135,9 @@ void recycle(ReceiveRequest& request);
 // Completes a request at the MPI level. The user may free it at once, but it is recycled only when
 // the component lets go of it as well.
 //
-// What is _alone, here and below, is for a caller who knows that there are not several threads: the
-// question and the registers that are saved around what it leads to are a tenth of a message.
+// What is _alone, here and below, is for a caller who knows that there are not several threads. The
+// question, and the registers that are saved for what it leads to, were 25 of the 60 instructions
+// that it took to free a request.
 inline void complete_alone(ompi_request_t& request, int error) {
   // Nobody can start to wait between the load and the store.
   if (request.req_complete_cb != nullptr) [[unlikely]] {

@@ -5,7 +5,7 @@
 // Open MPI's list is one stack. Threads that take turns at it take its head from each other, and
 // each gets the request that another one has just let go of, whose lines are in that one's cache.
 // A thread that gets its own back pays for neither. One thread alone spares a line of each request,
-// and what keeps Open MPI's list fit for several: 3 % of a small message.
+// and what keeps Open MPI's list fit for several.
 #pragma once
 
 #include <array>
