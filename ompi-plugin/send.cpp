@@ -15,8 +15,8 @@ SendRequest* blocking_request = nullptr;
 // The last peer that was waited for in vain and has made no room since.
 const mca_bml_base_endpoint_t* deaf_peer = nullptr;
 
-// What a call is to send. By value to functions that are not inlined, and copied piece by piece: a
-// reference, or a copy in one, would force it into memory on the way without them.
+// What a call is to send. By value to functions that are not inlined: a reference would force it
+// into memory on the way without them.
 struct Message {
   const void* data;
   std::size_t count;
@@ -25,21 +25,6 @@ struct Message {
   int tag;
   ompi_communicator_t* comm;
   bool many;  // more are likely to follow at once; throughput counts rather than latency
-
-  [[gnu::always_inline]] Message(const void* its_data, std::size_t its_count,
-                                 const ompi_datatype_t* its_datatype, int its_peer, int its_tag,
-                                 ompi_communicator_t* its_comm, bool is_one_of_many)
-      : data(its_data),
-        count(its_count),
-        datatype(its_datatype),
-        peer(its_peer),
-        tag(its_tag),
-        comm(its_comm),
-        many(is_one_of_many) {}
-  [[gnu::always_inline]] Message(const Message& other)
-      : Message(other.data, other.count, other.datatype, other.peer, other.tag, other.comm,
-                other.many) {}
-  Message& operator=(const Message&) = delete;
 
   Layout layout() const { return Layout(data, count, datatype); }
 };
