@@ -371,10 +371,6 @@ int number_and_start(SendRequest& request, const EagerHeader* numbered) {
   return status;
 }
 
-}  // namespace
-
-namespace {
-
 // kThreads: plugin.threads. Each by itself and a jump away, so that neither saves registers for the
 // other.
 template <bool kThreads>
