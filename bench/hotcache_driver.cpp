@@ -186,7 +186,8 @@ std::string verdicts(const Results& results, bool is_shared) {
 // says nothing.
 std::vector<Goal> judge(const Results& results) {
   Floor walks("linear behind 64 to 1024 entries, L1, L2 and L3 evicted: at least 1.25", 1.25);
-  Floor cold("every structure, depth and phase: at least 1", 1);
+  Floor cold("every structure and depth, L1, L2 and L3 evicted: at least 1", 1);
+  Floor cool("every structure and depth, L1 and L2 evicted: at least 1", 1);
   Floor hot("queues that are hot already: at least 0.95", 0.95);
   for (const Result& result : results.all()) {
     const Record& point = result.point;
@@ -200,12 +201,12 @@ std::vector<Goal> judge(const Results& results) {
     const std::string where =
         structure + ", " + side + ", " + std::to_string(depth) + ", " + nodes + ", " + evicted;
     const Spread spread = spread_of(result.ratios);
-    (point["measure"] == "hot_pair" ? hot : cold).note(where, spread);
+    (point["measure"] == "hot_pair" ? hot : evicted == "l1_l2" ? cool : cold).note(where, spread);
     if (structure == "linear" && evicted == "l1_l2_l3" && depth >= 64 && depth <= 1024) {
       walks.note(where, spread);
     }
   }
-  return {walks.goal(), cold.goal(), hot.goal()};
+  return {walks.goal(), cold.goal(), cool.goal(), hot.goal()};
 }
 
 Plot plot_of(const Results& results, bool is_shared) {
