@@ -127,9 +127,12 @@ class MatcherWays : public tagline_matcher {
       Side& searched = side_of(side);
       searched.left += taken;
       searched.count_any_search(depth, taken);
-      note_memory(searched, depth);
     };
-    if (other.take_from_group(key, met, count)) return done(TAGLINE_MATCHED);
+    const bool taken = other.take_from_group(key, met, count);
+    // A search in vain may have made an index. Not asked by its depth, which nobody could foresee.
+    if (other.is_indexed() && side_of(side).pause_at == 0) [[unlikely]]
+      plan_pause(side_of(side));
+    if (taken) return done(TAGLINE_MATCHED);
     return wait<own, unmet>(context, bits, cookie, handle...);
   }
 

@@ -132,6 +132,7 @@ class WindowedIndex {
   bool take_from_group(const MatchKey& key, void** cookie, Count count) noexcept {
     const std::size_t position = window_.find_in_group(key);
     if (position == Window::kNone) {
+      window_.miss_in_group();
       // To pass so few costs too little for an index.
       count(window_.length() > Window::kAtHand ? pass(window_.tail()) : window_.length(), false);
       return false;

@@ -61,7 +61,7 @@ class Window {
 
   // Takes the oldest entry if it meets the key; none: it does not. Wants !empty().
   Glance take_oldest(const MatchKey& key, void** cookie) noexcept {
-    if (holes_ != 0) return Glance::unknown;
+    if (!is_oldest_likely()) return Glance::unknown;
     const std::size_t i = head_ & wrap_;
     if (!meets_slot(i, key)) return Glance::none;
     // No instruction: head_ is loaded again, see number_without_match().
@@ -90,7 +90,7 @@ class Window {
       count(0, false);
       return Glance::none;
     }
-    if (holes_ != 0) return Glance::unknown;
+    if (!is_oldest_likely()) return Glance::unknown;
     if (meets(head_, key)) {
       *cookie = cookie_at(head_++);
       count(1, true);
@@ -124,6 +124,9 @@ class Window {
     if (from == tail_) return kNone;
     return find_in_group(key, ~std::uint64_t{0} << (from - head_));
   }
+
+  // Takes, of a window of one group, nothing: what it has is no match.
+  void miss_in_group() noexcept { note_match(0); }
 
   // The same in a window of one group. wanted: places to look at, the lowest bit for head().
   std::size_t find_in_group(const MatchKey& key,
@@ -159,6 +162,7 @@ class Window {
   }
 
   void erase_in_group(std::size_t position) noexcept {
+    note_match(position - head_);
     // Without a branch: which entry of a short queue goes next nobody can predict.
     const bool is_newest = position + 1 == tail_;
     tail_ -= is_newest;
@@ -228,6 +232,7 @@ class Window {
   void shrink() noexcept;
 
  private:
+  static constexpr unsigned kRemembered = 8;  // matches, at least
   // A window of so many slots is given a block for kLargest: to copy as many into a larger one
   // would stall a call, and memory that is not used yet costs only addresses.
   static constexpr std::size_t kLarge = 32768;
@@ -241,6 +246,14 @@ class Window {
            words(capacity) * sizeof(std::uint64_t);
   }
   static constexpr std::size_t words(std::size_t capacity) noexcept { return capacity / kGroup; }
+
+  // One look at the oldest entry is worth its while: neither has a later one gone before it, nor
+  // was any of the latest matches a later one. Where matches come in random order the look would
+  // find something now and then, which no processor can foresee.
+  bool is_oldest_likely() const noexcept { return (holes_ | scattered_) == 0; }
+  void note_match(std::size_t passed) noexcept {
+    scattered_ = scattered_ >> 1 | passed << kRemembered;
+  }
 
   std::size_t number_of_holes() const noexcept {
     return is_one_group() ? static_cast<std::size_t>(std::popcount(holes_)) : holes_;
@@ -316,6 +329,7 @@ class Window {
 
   void set_capacity(std::size_t capacity) noexcept {
     wrap_ = capacity - 1;
+    scattered_ = 0;
     if (capacity <= kGroup)
       repeats_ = capacity == kGroup ? 1 : ~std::uint64_t{0} / ((std::uint64_t{1} << capacity) - 1);
   }
@@ -333,10 +347,12 @@ class Window {
   // Of one group: a bit for each hole, the lowest one for the oldest entry, which is none.
   // Of more: their number.
   std::uint64_t holes_ = 0;
-  std::uint64_t repeats_;  // times a group of bits of one capacity: the word is full of them
+  std::uint64_t scattered_ = 0;  // of one group: not 0 if one of the latest matches was a later one
   std::uint64_t* bits_;
   std::uint64_t* mask_;
   Payload* payload_;
+  // Up to here one line: what a glance looks at.
+  std::uint64_t repeats_;  // times a group of bits of one capacity: the word is full of them
   std::uint64_t* hole_bits_;
   std::size_t block_slots_;  // there is memory for
   QueueResources* resources_;
