@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "queues/key_index.hpp"
@@ -120,6 +121,7 @@ class WindowedIndex {
       return result.taken;
     };
     if (is_indexed()) return counted(take_from_both(key, cookie));
+    note_search(key);
     const Glance glance = window_.take_near(key, cookie, count);
     if (glance != Glance::unknown) return glance == Glance::taken;
     return is_one_group() ? take_from_group(key, cookie, count)
@@ -150,7 +152,7 @@ class WindowedIndex {
     if (window_.length() < most_outside()) return true;
     if (window_.length() >= Window::kLargest) note_full_window();
     const bool soon = indexing_ || (had_index_ && window_.length() >= most_before_index());
-    if (soon || window_.length() >= Window::kLargest) {
+    if (soon || window_.length() >= Window::kLargest || is_scattered()) {
       if (move_to_index(kMoves, window_.tail())) {
         indexed_before_ = index_->size();
         return true;
@@ -192,6 +194,7 @@ class WindowedIndex {
       depth += found.depth;
       if (found.hit) return Hit(found.hit);
     }
+    note_search(key);
     return Hit(find_in_window(key, depth));
   }
 
@@ -268,6 +271,8 @@ class WindowedIndex {
   // An entry costs about as much to index as this many cost to pass.
   static constexpr std::size_t kPatience = index_at_once ? 0 : 16;
   static constexpr std::size_t kMostPatience = 2048;
+  static constexpr std::uint64_t kExact = kSourceMask | kTagMask;
+  static constexpr std::size_t kFewScattered = 2;
   static constexpr std::size_t kShort = 48;  // entries that are compared faster than indexed once
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
@@ -281,6 +286,16 @@ class WindowedIndex {
   std::size_t most_before_index() const noexcept {
     return index_->has_views() ? Window::kGroup : Window::kInline;
   }
+
+  // Entries of a short queue that never empties leave in any order: an index costs less than to
+  // compare all and close gaps. Not where wildcards are about, which cost more there.
+  bool is_scattered() noexcept {
+    if (!window_.is_scattered_group() || window_.entries() < kFewScattered) return false;
+    if (std::exchange(wild_search_, false)) return false;
+    const auto is_wild = [](const QueueEntry& entry) { return entry.key.mask != kExact; };
+    return window_.find_if(is_wild) == Window::kNone;
+  }
+  void note_search(const MatchKey& key) noexcept { wild_search_ |= key.mask != kExact; }
 
   // Entries that come to a full window go through it and the index. Where as many leave the index
   // meanwhile, the queue stays as long as it is, and where the index holds as many as the window,
@@ -483,6 +498,7 @@ class WindowedIndex {
   std::size_t room_ = Window::kInline;  // entries of the window that come without further thought
   std::unique_ptr<KeyIndex> index_;
   bool indexing_ = index_at_once;
+  bool wild_search_ = false;        // one with a wildcard, since the window was last full of holes
   bool had_index_ = false;          // which was of use: the next one starts sooner
   std::size_t indexed_before_ = 0;  // entries, when the window last gave some of its own away
   std::size_t passed_ = 0;          // see is_too_much()

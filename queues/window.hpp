@@ -53,6 +53,7 @@ class Window {
   std::size_t capacity() const noexcept { return wrap_ + 1; }
   // Of entries and holes.
   std::size_t length() const noexcept { return tail_ - head_; }
+  std::size_t entries() const noexcept { return length() - number_of_holes(); }
   // A search takes the same time wherever the match is.
   bool is_one_group() const noexcept { return wrap_ < kGroup; }
   // Positions [head(), tail()) hold entries and holes, the first one is an entry.
@@ -221,6 +222,9 @@ class Window {
     holes_ = 0;
   }
 
+  // grow() would close up a window of one group: matches leave holes, and the window never empties.
+  bool is_scattered_group() const noexcept { return is_one_group() && has_many_holes(); }
+
   // Makes !full() true: closes up a window with many holes, else doubles it. False if there is
   // no memory. No position found before counts any more.
   bool grow() noexcept;
@@ -252,12 +256,13 @@ class Window {
   // find something now and then, which no processor can foresee.
   bool is_oldest_likely() const noexcept { return (holes_ | scattered_) == 0; }
   void note_match(std::size_t passed) noexcept {
-    scattered_ = scattered_ >> 1 | passed << kRemembered;
+    scattered_ = scattered_ >> 1 | passed / 2 << kRemembered;
   }
 
   std::size_t number_of_holes() const noexcept {
     return is_one_group() ? static_cast<std::size_t>(std::popcount(holes_)) : holes_;
   }
+  bool has_many_holes() const noexcept { return number_of_holes() > capacity() / 4; }
   std::uint64_t& holes_at(std::size_t position) const noexcept {
     return hole_bits_[(position & wrap_) / kGroup];
   }
@@ -317,6 +322,23 @@ class Window {
     remove_if([](const QueueEntry&) { return false; }, [](const QueueEntry&) {});
   }
 
+  // The same in a window of one group, by a step for each entry behind the first hole: where
+  // the holes are no processor can foresee.
+  void close_group() noexcept {
+    const auto in_place = static_cast<unsigned>(std::countr_zero(holes_));
+    std::uint64_t moved =
+        ~holes_ & ~std::uint64_t{0} >> (kGroup - length()) & ~std::uint64_t{0} << in_place;
+    std::size_t to = head_ + in_place;
+    for (; moved != 0; moved &= moved - 1, ++to) {
+      const std::size_t i = (head_ + static_cast<unsigned>(std::countr_zero(moved))) & wrap_;
+      bits_[to & wrap_] = bits_[i];
+      mask_[to & wrap_] = mask_[i];
+      payload_[to & wrap_] = payload_[i];
+    }
+    tail_ = to;
+    holes_ = 0;
+  }
+
   void use(std::uint64_t* bits, std::uint64_t* mask, Payload* payload, std::uint64_t* holes,
            std::size_t block_slots, std::size_t capacity) noexcept {
     bits_ = bits;
@@ -364,8 +386,8 @@ class Window {
 
 inline bool Window::grow() noexcept {
   const std::size_t larger = 2 * capacity();
-  if (number_of_holes() > capacity() / 4) {
-    close_holes();
+  if (has_many_holes()) {
+    is_one_group() ? close_group() : close_holes();
     return true;
   }
   if (larger > block_slots_) {
