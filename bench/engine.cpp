@@ -81,7 +81,7 @@ stream(const std::uint64_t* words, std::size_t count) {
 class Headroom {
  public:
   explicit Headroom(const EnginePoint& point)
-      : drains_(!bench::is_last(point.order)), words_(point.depth * (drains_ ? 4 : 1)) {
+      : drains_(!bench::entries_stay(point.order)), words_(point.depth * (drains_ ? 4 : 1)) {
     pairs_ = drains_ ? point.depth : 10;
   }
   std::size_t pairs() const { return pairs_; }
@@ -241,7 +241,7 @@ class Bench {
   std::vector<EngineStructure> structures(const EngineTask& task) const;
   double expected_ns(const EngineStructure& structure, const EnginePoint& point) const;
   double pass_limit_s(const EngineStructure& structure, const EnginePoint& point) const {
-    if (bench::is_last(point.order)) return effort_.pass_s;
+    if (bench::entries_stay(point.order)) return effort_.pass_s;
     const bool plain = point.wildcard_percent == 0 && point.keys == bench::Keys::one_source;
     if (point.order == bench::Order::random && point.depth == kDrainGoal && plain &&
         point.side == TAGLINE_POSTED && structure.structure == "linear") {
@@ -370,7 +370,7 @@ void Bench::run(const EngineTask& task) {
 
   for (const EngineStructure& structure : structures(task)) {
     const double expected = expected_ns(structure, point);
-    const double pairs = !bench::is_last(point.order) ? static_cast<double>(point.depth) : 100;
+    const double pairs = !bench::entries_stay(point.order) ? static_cast<double>(point.depth) : 100;
     if (expected * pairs > pass_limit_s(structure, point) * 1e9) {
       std::printf("{\"left_out\":\"%s\"}\n", benchmark_name(structure, point).c_str());
       remember(structure, point, expected);
@@ -469,7 +469,7 @@ void Bench::print(const Subject& subject, const Subject* unit) const {
       }
       field("ns_max", worst.worst_ns());
       bytes = static_cast<double>(worst.bytes());
-    } else if (!bench::is_last(point.order)) {
+    } else if (!bench::entries_stay(point.order)) {
       bytes = 0;  // the queue is empty between drains
     }
     if (point.depth > 0 && bytes > 0) {

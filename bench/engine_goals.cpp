@@ -232,6 +232,12 @@ std::vector<Goal> judge(const std::vector<EngineRow>& rows, const std::string& b
       [](const EngineRow& row) { return is_exact(row) && row.order == "random_once_deep"; }, to_l0,
       2.5);
   judge.limit(
+      "adaptive / L0, random order, each comes again, up to 1024: at most 2.5", adaptive,
+      [](const EngineRow& row) {
+        return is_exact(row) && row.order == "random_again" && row.depth <= 1024;
+      },
+      to_l0, 2.5);
+  judge.limit(
       "adaptive / exact_hash, in order beyond 4096 and random beyond 1024: at most 1.3", adaptive,
       [](const EngineRow& row) {
         return is_exact(row) && ((row.order == "first" && row.depth > 4096) ||

@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
     // Of the deepest queues exact matches alone: their lines have a goal.
     constexpr std::size_t kDeep = 65536;
     if (point.depth > kDeep && point.wildcard_percent > 0) continue;
-    const bool drains = !bench::is_last(point.order);
+    const bool drains = !bench::entries_stay(point.order);
     bench::Scripts scripts(point);
     for (const bench::EngineStructure& structure : structures) {
       if (!can_do(structure, point)) continue;

@@ -60,7 +60,7 @@ const char* name_of(Operation operation) {
 }
 const char* name_of(Order order) {
   constexpr const char* kNames[] = {
-      "last", "first", "random", "reverse", "random_once_deep", "last_once_deep"};
+      "last", "first", "random", "reverse", "random_once_deep", "last_once_deep", "random_again"};
   return kNames[static_cast<int>(order)];
 }
 const char* name_of(tagline_side side) { return side == TAGLINE_POSTED ? "posted" : "unexpected"; }
@@ -212,6 +212,8 @@ std::vector<EngineTask> tasks_of(const std::string& subset) {
 
   tasks.add(quick ? Depths{8, 16, 32, 128} : Depths{1, 2, 4, 8, 16, 32, 64, 128},
             [](EnginePoint& point) { point.order = Order::random_once_deep; });
+  tasks.add(quick ? Depths{4, 8, 32, 1024} : Depths{1, 2, 4, 8, 16, 32, 64, 128, 1024, 16384},
+            [](EnginePoint& point) { point.order = Order::random_again; });
   // A few more than a table holds: it has begun to move to a larger one.
   tasks.add({1280, 5120}, [](EnginePoint& point) { point.order = Order::last_once_deep; });
 

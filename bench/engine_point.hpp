@@ -25,7 +25,8 @@ enum class Order {
   random,            // the same, in random order
   reverse,           // the same, the newest first
   random_once_deep,  // as random, in a queue that kOnceDeep entries were drained from before
-  last_once_deep     // as last, likewise: an index that is there grows with what comes
+  last_once_deep,    // as last, likewise: an index that is there grows with what comes
+  random_again       // `depth` entries stay; any one is matched, then appended again
 };
 
 constexpr std::size_t kOnceDeep = 1024;
@@ -56,8 +57,10 @@ struct EnginePoint {
   bool operator==(const EnginePoint&) const = default;
 };
 
-// Entries stay ahead of the match.
-inline bool is_last(Order order) { return order == Order::last || order == Order::last_once_deep; }
+// `depth` entries are there all the time.
+inline bool entries_stay(Order order) {
+  return order == Order::last || order == Order::last_once_deep || order == Order::random_again;
+}
 inline bool was_deep(Order order) {
   return order == Order::random_once_deep || order == Order::last_once_deep;
 }

@@ -44,7 +44,8 @@ void sweep() {
 }
 
 bool Script::drains() const {
-  return !is_last(point_.order) && !point_.cold && point_.operation == Operation::post_and_match;
+  return !entries_stay(point_.order) && !point_.cold &&
+         point_.operation == Operation::post_and_match;
 }
 
 // Of equal keys the oldest is the match, so each append makes another entry the next one.
@@ -129,6 +130,18 @@ Script::Script(const EnginePoint& point, const EngineStructure& structure)
         appends_.push_back(queued(i));
         matches_.push_back(searching(point_.keys == Keys::all_equal ? i : order[i]));
       }
+    }
+    return;
+  }
+  if (point_.order == Order::random_again) {
+    // One more than `depth`, of which the one matched last is out.
+    requests_ = depth + 1;
+    pairs_ = kLeastDrained;
+    std::size_t out = depth;
+    for (std::size_t i = 1; i <= pairs_; ++i) {
+      appends_.push_back(queued(out));
+      out = i < pairs_ ? random() % (depth + 1) : depth;
+      matches_.push_back(searching(out));
     }
     return;
   }
