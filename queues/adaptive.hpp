@@ -33,6 +33,9 @@ namespace tagline {
 //   and once the window is empty new entries go straight to the index. In a window
 //   of one group a search that hits costs the same wherever the match is, so there
 //   only searches for nothing count.
+// - A short queue that never empties, and whose entries leave in any order, fills its window with
+//   holes: rather than close it up again and again, the index starts, unless wildcards are about,
+//   which cost more there.
 // - Beyond Window::kLargest entries the oldest move to the index in any case, so
 //   no search ever compares more than that many one after the other. Where that goes on, all of
 //   the window follows: new entries then go one way, not two.
@@ -272,7 +275,7 @@ class WindowedIndex {
   static constexpr std::size_t kPatience = index_at_once ? 0 : 16;
   static constexpr std::size_t kMostPatience = 2048;
   static constexpr std::uint64_t kExact = kSourceMask | kTagMask;
-  static constexpr std::size_t kFewScattered = 2;
+  static constexpr std::size_t kFewScattered = 2;  // entries among holes; fewer are soon compared
   static constexpr std::size_t kShort = 48;  // entries that are compared faster than indexed once
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
@@ -287,8 +290,7 @@ class WindowedIndex {
     return index_->has_views() ? Window::kGroup : Window::kInline;
   }
 
-  // Entries of a short queue that never empties leave in any order: an index costs less than to
-  // compare all and close gaps. Not where wildcards are about, which cost more there.
+  // A short window is full of holes, and worth an index; wildcards have not been seen lately.
   bool is_scattered() noexcept {
     if (!window_.is_scattered_group() || window_.entries() < kFewScattered) return false;
     if (std::exchange(wild_search_, false)) return false;

@@ -251,12 +251,12 @@ class Window {
   }
   static constexpr std::size_t words(std::size_t capacity) noexcept { return capacity / kGroup; }
 
-  // One look at the oldest entry is worth its while: neither has a later one gone before it, nor
-  // was any of the latest matches a later one. Where matches come in random order the look would
-  // find something now and then, which no processor can foresee.
+  // A glance is worth its while: neither has a later entry gone before the oldest, nor has any of
+  // the latest matches passed more than a glance tells. Where these come in random order a glance
+  // would find something now and then, which no processor can foresee.
   bool is_oldest_likely() const noexcept { return (holes_ | scattered_) == 0; }
   void note_match(std::size_t passed) noexcept {
-    scattered_ = scattered_ >> 1 | passed / 2 << kRemembered;
+    scattered_ = scattered_ >> 1 | passed / kAtHand << kRemembered;
   }
 
   std::size_t number_of_holes() const noexcept {
@@ -369,7 +369,7 @@ class Window {
   // Of one group: a bit for each hole, the lowest one for the oldest entry, which is none.
   // Of more: their number.
   std::uint64_t holes_ = 0;
-  std::uint64_t scattered_ = 0;  // of one group: not 0 if one of the latest matches was a later one
+  std::uint64_t scattered_ = 0;  // of one group: not 0 where the latest matches passed many
   std::uint64_t* bits_;
   std::uint64_t* mask_;
   Payload* payload_;

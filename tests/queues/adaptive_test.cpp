@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <vector>
 
 #include "tests/support/reference_queue.hpp"
@@ -37,6 +38,16 @@ class Adaptive : public testing::Test {
     for (int tag = 0; tag < 500; ++tag) append(tag);
     for (int i = 0; i < 40; ++i) search_in_vain();
     for (int tag = 499; tag >= 0; --tag) take(tag);
+  }
+
+  // Entries that are matched in random order and come again.
+  void go_round(int entries, int matches) {
+    std::minstd_rand random(1);
+    for (int i = 0; i < matches; ++i) {
+      const int tag = static_cast<int>(random() % static_cast<unsigned>(entries));
+      take(tag);
+      append(tag);
+    }
   }
 
   QueueResources resources_{*simd::available_kernels(0), 0, AdaptiveQueue::node_bytes({})};
@@ -100,6 +111,46 @@ TEST_F(Adaptive, ShortQueueIsSearchedAsOneThatWasNeverDeep) {
   for (int tag = 7; tag < 2000; ++tag) EXPECT_EQ(take(tag), 1u);
   be_deep();
   EXPECT_TRUE(queue_.is_one_group());
+}
+
+TEST_F(Adaptive, ShortQueueIsIndexedWhereItNeverEmptiesAndMatchesLeaveHoles) {
+  for (const int entries : {4, 8, 24, 60}) {
+    for (int tag = 0; tag < entries; ++tag) append(tag);
+    go_round(entries, 400);
+    EXPECT_TRUE(queue_.is_indexed()) << entries;
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_LE(take(i % entries), 2u);
+      append(i % entries);
+    }
+    for (int tag = 0; tag < entries; ++tag) take(tag);
+    ASSERT_TRUE(queue_.empty());
+  }
+}
+
+TEST_F(Adaptive, ShortQueueIsNotIndexedWhereMatchesComeInOrder) {
+  for (int tag = 0; tag < 24; ++tag) append(tag);
+  for (int i = 0; i < 1000; ++i) {
+    take(i % 24);
+    append(i % 24);
+  }
+  EXPECT_FALSE(queue_.is_indexed());
+}
+
+TEST_F(Adaptive, ShortQueueIsNotIndexedWhereAnEntryHasAWildcard) {
+  queue_.append({key_of(kAnySource, 1 << 20), nullptr, next_++});
+  for (int tag = 0; tag < 24; ++tag) append(tag);
+  go_round(24, 250);
+  EXPECT_FALSE(queue_.is_indexed());
+}
+
+TEST_F(Adaptive, ShortQueueIsNotIndexedWhereSearchesHaveWildcards) {
+  for (int tag = 0; tag < 24; ++tag) append(tag);
+  for (int i = 0; i < 200; ++i) {
+    go_round(24, 4);
+    std::uint64_t depth = 0;
+    EXPECT_TRUE(queue_.find(key_of(kAnySource, 7), depth));
+  }
+  EXPECT_FALSE(queue_.is_indexed());
 }
 
 TEST_F(Adaptive, EntriesBeyondTheLargestWindowAreIndexedUnasked) {
