@@ -112,8 +112,9 @@ class Neighbour {
     ++asked_;
     asked_.notify_one();
   }
+  bool is_done() const { return done_ == asked_; }
   void finish() const {
-    while (done_ != asked_) std::this_thread::yield();
+    while (!is_done()) std::this_thread::yield();
   }
   void run(std::function<void()> task) {
     start(std::move(task));
@@ -158,6 +159,12 @@ struct Machine {
 
   void heat(bool on) const { on ? tagline_heater_resume(heater) : tagline_heater_pause(heater); }
 };
+
+tagline_heater_statistics statistics_of(tagline_heater* heater) {
+  tagline_heater_statistics statistics;
+  tagline_heater_get_statistics(heater, &statistics);
+  return statistics;
+}
 
 struct Eviction {
   const char* name;
@@ -272,16 +279,15 @@ void measure_matches(const Machine& machine, const Place& place, std::vector<Evi
                      int rounds) {
   constexpr double kComputePhaseNs = 3e6;  // the heater's default sleep fits in
   Subject subject(machine.heater, place.structure, place.posted, place.depth, place.scattered);
-  tagline_heater_statistics statistics;
-  tagline_heater_get_statistics(machine.heater, &statistics);
   const std::string fields =
       std::string("\"structure\":\"") + tagline_matcher_queue(subject.matcher()) + "\",\"isa\":\"" +
       tagline_matcher_isa(subject.matcher()) + "\",\"side\":\"" +
       (place.posted ? "posted" : "unexpected") + "\",\"depth\":" + std::to_string(place.depth) +
       ",\"nodes\":\"" + (place.scattered ? "scattered" : "in_order") +
-      "\",\"region_lines\":" + std::to_string(statistics.region_lines);
+      "\",\"region_lines\":" + std::to_string(statistics_of(machine.heater).region_lines);
   for (Eviction& eviction : evictions) {
     Samples samples;
+    const tagline_heater_statistics before = statistics_of(machine.heater);
     for (int i = 0; i < 2 * rounds; ++i) {
       const bool heated = (i + i / 2) % 2 != 0;  // off on, on off, ...
       machine.neighbour.run([&] { const_cast<Work&>(machine.neighbours_work).sweep(); });
@@ -293,7 +299,11 @@ void measure_matches(const Machine& machine, const Place& place, std::vector<Evi
       machine.heat(false);
       samples.add(heated, ns, machine.neighbour);
     }
-    print("\"measure\":\"cold_match\",\"evicted\":\"" + std::string(eviction.name) + "\"," + fields,
+    const tagline_heater_statistics after = statistics_of(machine.heater);
+    print("\"measure\":\"cold_match\",\"evicted\":\"" + std::string(eviction.name) +
+              "\",\"passes\":" + std::to_string(after.passes - before.passes) +
+              ",\"passes_left_out\":" +
+              std::to_string(after.passes_left_out - before.passes_left_out) + "," + fields,
           samples);
   }
   Samples samples;
@@ -311,8 +321,9 @@ void measure_matches(const Machine& machine, const Place& place, std::vector<Evi
 }
 
 // Time of a fixed piece of work on the heater's unit: sums over data that fit into
-// half of its second level cache, as the heater's lines do.
-void measure_neighbour(const Machine& machine, std::size_t lines, int rounds,
+// half of its second level cache, as the heater's lines do. Meanwhile this thread computes, with
+// all caches, or the heater would have nothing to do.
+void measure_neighbour(const Machine& machine, Work& computing, std::size_t lines, int rounds,
                        std::uint64_t sleep_ns) {
   std::vector<std::uint64_t> data(cache_bytes(2, kMiB) / 2 / sizeof(std::uint64_t), 1);
   std::vector<char> region(lines * 64);
@@ -324,7 +335,7 @@ void measure_neighbour(const Machine& machine, std::size_t lines, int rounds,
     const bool heated = (i + i / 2) % 2 != 0;
     machine.heat(heated);
     double ns = 0;
-    machine.neighbour.run([&] {
+    machine.neighbour.start([&] {
       const double start = now_ns();
       volatile std::uint64_t sum = 0;
       for (int turn = 0; turn < 250; ++turn) {
@@ -332,6 +343,8 @@ void measure_neighbour(const Machine& machine, std::size_t lines, int rounds,
       }
       ns = now_ns() - start;
     });
+    do computing.sweep();
+    while (!machine.neighbour.is_done());
     machine.heat(false);
     samples.add(heated, ns, machine.neighbour);
   }
@@ -355,7 +368,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> structures;
   tagline_heater_options options = TAGLINE_HEATER_OPTIONS_DEFAULT;
   int rounds = 15;
-  bool posted_only = false;
+  bool posted_only = false, always = false;
   bench::Options line("hotcache",
                       "What a heater does for a match after a compute phase, and what it costs");
   line.numbers("--depths", depths, 0, 1 << 16, "entries ahead of the match");
@@ -363,23 +376,24 @@ int main(int argc, char** argv) {
   line.number("--rounds", rounds, 3, 1000, "with and without the heater, each");
   line.number("--sleep-ns", options.sleep_ns, 0, 1000000000, "of the heater, 0: its default");
   line.number("--unit", options.processing_unit, -1, 1 << 20, "of the heater, -1: automatic");
+  line.yes("--always", always, "the heater leaves no pass out");
   line.yes("--posted-only", posted_only, "leave the unexpected queue out");
   if (const std::optional<int> ended = line.parse(argc, argv)) return *ended;
+  options.always = always ? 1 : 0;
   unsetenv("TAGLINE_QUEUE");  // it would override the structures
 
   bind_this_thread(sched_getcpu());
   tagline_heater* heater = make_heater(options);
-  tagline_heater_statistics statistics;
-  tagline_heater_get_statistics(heater, &statistics);
+  const tagline_heater_statistics statistics = statistics_of(heater);
   std::printf("{\"heater_unit\":%d,\"matching_unit\":%d,\"shared_cache_level\":%d}\n",
               statistics.processing_unit, sched_getcpu(), statistics.shared_cache);
   Neighbour neighbour(statistics.processing_unit);
+  std::vector<Eviction> evictions;
+  evictions.push_back({"l1_l2", Work(4 * cache_bytes(2, kMiB))});
+  evictions.push_back(
+      {"l1_l2_l3", Work(std::max(48 * kMiB, std::min(cache_bytes(3, 0) * 3 / 2, 256 * kMiB)))});
   {
     const Machine machine{heater, neighbour};
-    std::vector<Eviction> evictions;
-    evictions.push_back({"l1_l2", Work(4 * cache_bytes(2, kMiB))});
-    evictions.push_back(
-        {"l1_l2_l3", Work(std::max(48 * kMiB, std::min(cache_bytes(3, 0) * 3 / 2, 256 * kMiB)))});
     if (structures.empty()) {
       for (unsigned i = 0; tagline_queue_name(i) != nullptr; ++i) {
         structures.push_back(tagline_queue_name(i));
@@ -403,7 +417,7 @@ int main(int argc, char** argv) {
     options.processing_unit = statistics.processing_unit;
     const Machine machine{make_heater(options), neighbour};
     for (const std::size_t lines : {64, 1024, 8192}) {
-      measure_neighbour(machine, lines, rounds, sleep_ns);
+      measure_neighbour(machine, evictions.back().work, lines, rounds, sleep_ns);
     }
     tagline_heater_destroy(machine.heater);
   }

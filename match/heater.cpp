@@ -108,6 +108,7 @@ tagline_status tagline_heater_create(const tagline_heater_options* options,
     settings.sleep = std::chrono::nanoseconds(or_default(wanted.sleep_ns, kDefaultSleep));
     settings.idle = std::chrono::nanoseconds(wanted.idle_ns);
     settings.max_lines = or_default(wanted.max_lines, kDefaultLines);
+    settings.always = wanted.always != 0;
     settings.unit = tagline::unit_beside_this_thread(wanted.processing_unit, wanted.used_units);
     *heater = std::make_unique<tagline_heater>(
                   tagline_heater{std::make_shared<tagline::HotCache>(settings)})
@@ -177,8 +178,9 @@ void tagline_heater_get_statistics(tagline_heater* heater, tagline_heater_statis
   if (heater == nullptr || statistics == nullptr) return;
   const tagline::HotCache::Counts counts = heater->cache->counts();
   const tagline::ProcessingUnit& unit = heater->cache->unit();
-  *statistics = {counts.passes, counts.lines_touched, counts.regions,          counts.region_lines,
-                 unit.number,   unit.shared_cache,    counts.is_paused ? 1 : 0};
+  *statistics = {counts.passes,     counts.passes_left_out,  counts.lines_touched,
+                 counts.regions,    counts.region_lines,     unit.number,
+                 unit.shared_cache, counts.is_paused ? 1 : 0};
 }
 
 }  // extern "C"

@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <iterator>
 #include <new>
+#include <optional>
 #include <system_error>
+
+#include "match/control_lines.hpp"
 
 #ifdef __has_feature
 #define TAGLINE_ADDRESS_SANITIZER __has_feature(address_sanitizer)
@@ -156,20 +159,54 @@ void HotCache::run() noexcept {
   pthread_setname_np(pthread_self(), "tagline-heater");
   // By default the system adds up to 50 us to every sleep.
   prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+  std::optional<ControlLines> control;
+  if (watches_the_last_level()) control.emplace();
   while (!is_stopped_.load(std::memory_order_relaxed)) {
-    if (!is_paused_.load(std::memory_order_relaxed)) pass();
+    if (!is_paused_.load(std::memory_order_relaxed)) {
+      const bool were_used = note_activity();
+      pass(!control || would_be_lost(*control, were_used));
+    }
     rest();
   }
 }
 
-void HotCache::pass() noexcept {
+// Whether there was any since the pass before.
+bool HotCache::note_activity() noexcept {
+  if (!active_.exchange(false, std::memory_order_relaxed)) return false;
+  last_active_ = std::chrono::steady_clock::now();
+  return true;
+}
+
+// What the last level has lost once it does not get back by itself before it is used.
+bool HotCache::would_be_lost(ControlLines& control, bool were_used) noexcept {
+  if (were_used) {
+    control.use();
+    is_lost_ = false;
+  } else if (!is_lost_) {
+    is_lost_ = control.are_lost();
+  }
+  return is_lost_;
+}
+
+// Units that share a cache further in gain from it whenever the last level has kept a line that
+// this one has not.
+bool HotCache::watches_the_last_level() const noexcept {
+  constexpr int kLastLevel = 3;
+  return !settings_.always && settings_.unit.shared_cache >= kLastLevel;
+}
+
+void HotCache::pass(bool pays) noexcept {
+  passes_.fetch_add(1, std::memory_order_relaxed);
+  if (!pays) {
+    passes_left_out_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
   std::size_t touched = 0;
   for (Region* region = first_.load(std::memory_order_acquire);
        region != nullptr && touched < settings_.max_lines && !is_halted();
        region = region->next.load(std::memory_order_acquire)) {
     touched += touch(*region, settings_.max_lines - touched);
   }
-  passes_.fetch_add(1, std::memory_order_relaxed);
   lines_touched_.fetch_add(touched, std::memory_order_relaxed);
 }
 
@@ -196,12 +233,8 @@ std::size_t HotCache::touch(Region& region, std::size_t most) noexcept {
 }
 
 void HotCache::rest() noexcept {
-  bool is_idle = false;
-  if (settings_.idle.count() > 0) {
-    const auto now = std::chrono::steady_clock::now();
-    if (active_.exchange(false, std::memory_order_relaxed)) last_active_ = now;
-    is_idle = now - last_active_ >= settings_.idle;
-  }
+  const bool is_idle = settings_.idle.count() > 0 &&
+                       std::chrono::steady_clock::now() - last_active_ >= settings_.idle;
   std::unique_lock lock(sleep_);
   if (is_paused_) {
     awake_.wait(lock, [this] { return !is_paused_ || is_stopped_; });
@@ -234,7 +267,8 @@ void HotCache::resume() noexcept {
 
 HotCache::Counts HotCache::counts() noexcept {
   const std::lock_guard lock(registry_);
-  Counts counts = {passes_, lines_touched_, regions_.size(), 0, is_paused_ || is_dozing_};
+  Counts counts = {passes_, passes_left_out_,        lines_touched_, regions_.size(),
+                   0,       is_paused_ || is_dozing_};
   for (const auto& [begin, region] : regions_) counts.region_lines += region->lines;
   return counts;
 }

@@ -17,10 +17,13 @@
 
 namespace tagline {
 
+class ControlLines;
+
 // Memory that a thread of ours, the heater, keeps in a cache: pass by pass it
 // touches the first word of every line of every region, then sleeps. It runs on
 // a processing unit that shares a cache with the thread that matches, which after
-// a compute phase then finds its queues in that cache, or in the heater's own.
+// a compute phase then finds its queues in that cache, or in the heater's own. It leaves out
+// the passes in which that could gain nothing (match/control_lines.hpp).
 //
 // Regions are the blocks of node memory and the code of matching, not the entries in them: who
 // appends, matches or removes does not know of the heater, and meets no lock of it unless blocks
@@ -46,10 +49,11 @@ class HotCache {
     std::chrono::nanoseconds sleep;  // between passes
     std::chrono::nanoseconds idle;   // without a wake() until it pauses itself; 0: never
     std::size_t max_lines;           // touched in a pass
+    bool always;                     // whether they would go cold or not
     ProcessingUnit unit;
   };
   struct Counts {
-    std::uint64_t passes, lines_touched, regions, region_lines;
+    std::uint64_t passes, passes_left_out, lines_touched, regions, region_lines;
     bool is_paused;
   };
 
@@ -98,7 +102,10 @@ class HotCache {
   using Places = std::unordered_map<const void*, Region*>;
 
   void run() noexcept;
-  void pass() noexcept;
+  bool watches_the_last_level() const noexcept;
+  bool note_activity() noexcept;
+  bool would_be_lost(ControlLines& control, bool were_used) noexcept;
+  void pass(bool pays) noexcept;
   std::size_t touch(Region& region, std::size_t most) noexcept;
   void rest() noexcept;
   void wake_sleeper() noexcept;
@@ -123,11 +130,14 @@ class HotCache {
   std::condition_variable awake_;
   std::atomic<bool> is_paused_{false};
   std::atomic<bool> is_stopped_{false};
-  std::atomic<bool> is_dozing_{false};                 // it has paused itself
-  std::chrono::steady_clock::time_point last_active_;  // the heater's own
+  std::atomic<bool> is_dozing_{false};  // it has paused itself
+  // The heater's own.
+  std::chrono::steady_clock::time_point last_active_;
+  bool is_lost_ = false;  // what was used then, but for passes
 
   // Relaxed: counts, written by the heater alone.
   std::atomic<std::uint64_t> passes_{0};
+  std::atomic<std::uint64_t> passes_left_out_{0};
   std::atomic<std::uint64_t> lines_touched_{0};
 
   // In a line of its own: whoever matches looks at it.

@@ -68,12 +68,12 @@ extern "C" {
 #define TAGLINE_ANY_TAG INT32_MIN
 
 typedef enum tagline_status {
-  TAGLINE_OK = 0,        /**< Done. */
-  TAGLINE_MATCHED = 1,   /**< A partner was found and has left its queue. */
-  TAGLINE_QUEUED = 2,    /**< No partner yet: the caller's side now waits. */
-  TAGLINE_NOT_FOUND = 3, /**< Nothing fits; nothing changed. */
-  TAGLINE_INVALID = -1,  /**< An argument is outside its domain; nothing changed. */
-  TAGLINE_NO_MEMORY = -2, /**< The node pool is full; nothing changed. */
+  TAGLINE_OK = 0,          /**< Done. */
+  TAGLINE_MATCHED = 1,     /**< A partner was found and has left its queue. */
+  TAGLINE_QUEUED = 2,      /**< No partner yet: the caller's side now waits. */
+  TAGLINE_NOT_FOUND = 3,   /**< Nothing fits; nothing changed. */
+  TAGLINE_INVALID = -1,    /**< An argument is outside its domain; nothing changed. */
+  TAGLINE_NO_MEMORY = -2,  /**< The node pool is full; nothing changed. */
   TAGLINE_UNAVAILABLE = -3 /**< The machine, its rights or this build do not allow it. */
 } tagline_status;
 
@@ -118,13 +118,13 @@ typedef struct tagline_options {
   int threads;           /**< Not 0: for several threads at once. How is the first part of the
                               queue's name, see tagline_threading_name(); without one the first
                               of them. */
-  const char* profile;   /**< File made by `tagline tune`. Where neither queue nor TAGLINE_QUEUE says
-                              otherwise it chooses queue and instruction set for the kind of matcher
-                              that threads, ranks and hints tell. One that cannot be used is said on
-                              stderr, once, and the defaults count. TAGLINE_PROFILE overrides. */
-  int32_t ranks;         /**< From how many sources messages may come; 0: not known. */
-  unsigned hints;        /**< Of tagline_hint: what the host knows already that it will promise of
-                              all contexts. tagline_set_hints() is still what makes the promise. */
+  const char* profile; /**< File made by `tagline tune`. Where neither queue nor TAGLINE_QUEUE says
+                            otherwise it chooses queue and instruction set for the kind of matcher
+                            that threads, ranks and hints tell. One that cannot be used is said on
+                            stderr, once, and the defaults count. TAGLINE_PROFILE overrides. */
+  int32_t ranks;       /**< From how many sources messages may come; 0: not known. */
+  unsigned hints;      /**< Of tagline_hint: what the host knows already that it will promise of
+                            all contexts. tagline_set_hints() is still what makes the promise. */
 } tagline_options;
 
 #define TAGLINE_OPTIONS_DEFAULT \
@@ -343,6 +343,11 @@ TAGLINE_API void tagline_memory(tagline_memory_use* use);
  * really share a cache, and it costs the heater's unit; it is therefore never on by
  * itself.
  *
+ * It does not pay while the last-level cache keeps the queues by itself: there the
+ * heater would only take them into its own core's. So where that is the cache the
+ * units share, it uses lines of its own (in 4 MiB) when tagline_heater_wake() tells of
+ * communication, and leaves out its passes until some of these come from memory.
+ *
  * Matching and removing do not know of the heater and take no lock of it. Where
  * memory goes back to the system, or a region is deregistered, the call waits until
  * the heater has moved on: a microsecond or two, longer only if the system has taken
@@ -373,10 +378,12 @@ typedef struct tagline_heater_options {
                                 creating thread, which should be bound to its own unit. */
   const char* used_units;  /**< Units that are not to be taken automatically because others
                                 (ranks) use them, as "0,2-5"; NULL: none. */
+  int32_t always;          /**< Not 0: no pass is left out. For processors with more than 2 MiB of
+                                second-level cache, whose heater sees no line leave it. */
 } tagline_heater_options;
 
 #define TAGLINE_HEATER_OPTIONS_DEFAULT \
-  { 0, 0, 0, TAGLINE_AUTOMATIC_UNIT, NULL }
+  { 0, 0, 0, TAGLINE_AUTOMATIC_UNIT, NULL, 0 }
 
 /**
  * Start a heater, with no region yet. To be called by the thread that matches.
@@ -434,21 +441,22 @@ TAGLINE_API void tagline_heater_pause(tagline_heater* heater);
 TAGLINE_API void tagline_heater_resume(tagline_heater* heater);
 
 /**
- * Say that there is communication: ends a pause that the heater took by itself
- * (idle_ns), not one by tagline_heater_pause(). For the places where a host posts,
- * receives or makes progress: it costs one load as long as the heater is awake.
+ * Say that there is communication: the queues are in use. Ends a pause that the heater
+ * took by itself (idle_ns), not one by tagline_heater_pause(). For the places where a
+ * host posts, receives or makes progress: it mostly costs one load.
  */
 TAGLINE_API void tagline_heater_wake(tagline_heater* heater);
 
 typedef struct tagline_heater_statistics {
-  uint64_t passes;         /**< Begun since it was created. */
-  uint64_t lines_touched;  /**< In all passes together. */
-  uint64_t regions;        /**< Now, those of attached matchers included. */
-  uint64_t region_lines;   /**< Cache lines of all regions; beyond max_lines they stay cold. */
-  int32_t processing_unit; /**< Where it runs. */
-  int32_t shared_cache;    /**< Level of the cache that it shares with its creator as the system
-                                has it, 1 is the innermost; 0: none. */
-  int32_t is_paused;       /**< 1: by a call, or by itself. */
+  uint64_t passes;          /**< Since it was created. */
+  uint64_t passes_left_out; /**< Of these, those in which the lines watched were in a cache. */
+  uint64_t lines_touched;   /**< In all passes together. */
+  uint64_t regions;         /**< Now, those of attached matchers included. */
+  uint64_t region_lines;    /**< Cache lines of all regions; beyond max_lines they stay cold. */
+  int32_t processing_unit;  /**< Where it runs. */
+  int32_t shared_cache;     /**< Level of the cache that it shares with its creator as the system
+                                 has it, 1 is the innermost; 0: none. */
+  int32_t is_paused;        /**< 1: by a call, or by itself. */
 } tagline_heater_statistics;
 
 TAGLINE_API void tagline_heater_get_statistics(tagline_heater* heater,

@@ -311,6 +311,9 @@ extern "C" int tagline_component_register(void) {
                 "Processing unit of the hot cache's thread, by the system's number (-1: found "
                 "automatically)",
                 MCA_BASE_VAR_TYPE_INT, &parameters.hot_cache_unit);
+  add_parameter("hot_cache_always",
+                "Touch them even while the last-level cache keeps what nobody touches",
+                MCA_BASE_VAR_TYPE_BOOL, &parameters.hot_cache_always);
   // The one parameter that a program or a tool may write while it runs (MPI_T_cvar_write).
   mca_base_component_var_register(
       &mca_pml_tagline_component.pmlm_version, "hot_cache_paused",

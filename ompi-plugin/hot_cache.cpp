@@ -84,6 +84,7 @@ void start_heater(ompi_proc_t** procs, std::size_t count) {
   options.idle_ns = std::uint64_t{parameters.hot_cache_idle_us} * 1000;
   options.max_lines = parameters.hot_cache_max_lines;
   options.processing_unit = parameters.hot_cache_unit;
+  options.always = parameters.hot_cache_always ? 1 : 0;
   options.used_units = used.empty() ? nullptr : used.c_str();
   if (tagline_heater_create(&options, &plugin.heater) != TAGLINE_OK) {
     plugin.heater = nullptr;

@@ -31,6 +31,7 @@ struct Parameters {
   unsigned send_box_limit = 512;
   unsigned local_box_size = 16384;
   bool hot_cache = false;
+  bool hot_cache_always = false;
   bool hot_cache_paused = false;  // may change at any time
   unsigned hot_cache_sleep_ns = 1000000;
   unsigned hot_cache_idle_us = 10000;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "bench/comparator.hpp"
+#include "match/control_lines.hpp"
 #include "match/operations.hpp"
 #include "match/tagline.h"
 #include "tests/support/all_matchers.hpp"
@@ -39,6 +40,7 @@ using HeaterPointer = std::unique_ptr<tagline_heater, DestroyHeater>;
 tagline_heater_options busy_options() {
   tagline_heater_options options = TAGLINE_HEATER_OPTIONS_DEFAULT;
   options.sleep_ns = 1;
+  options.always = 1;
   return options;
 }
 
@@ -262,6 +264,50 @@ TEST_F(HotCache, NoRegionIsTouchedOnceItIsGone) {
     ASSERT_EQ(munmap(block, kBytes), 0);
   }
   EXPECT_EQ(statistics_of(heater_).regions, 0u);
+}
+
+// ---- Passes that would gain nothing ------------------------------------------------
+
+TEST(ControlLines, AreLostOnceTheyComeFromMemory) {
+#ifdef __x86_64__
+  ControlLines control;
+  control.use();
+  for (std::size_t i = 0; i < ControlLines::kLines; ++i) {
+    __builtin_ia32_clflush(control.begin() + i * ControlLines::kStride);
+  }
+  EXPECT_TRUE(control.are_lost());
+#endif
+}
+
+TEST(ControlLines, AreThereRightAfterTheyWereUsed) {
+  ControlLines control;
+  EXPECT_TRUE(soon([&] {
+    control.use();
+    return !control.are_lost();
+  }));
+}
+
+TEST_F(HotCache, LeavesOutPassesWhileQueuesAreInUse) {
+  tagline_heater_options options = busy_options();
+  options.always = 0;
+  const HeaterPointer heater = make(options);
+  ASSERT_NE(heater, nullptr) << tagline_error_message();
+  if (statistics_of(heater).shared_cache < 3) GTEST_SKIP() << "they share a cache further in";
+  alignas(kLine) static std::byte memory[100 * kLine];
+  ASSERT_EQ(tagline_heater_register(heater.get(), memory, sizeof memory), TAGLINE_OK);
+  const auto before = statistics_of(heater);
+  ASSERT_TRUE(soon([&] {
+    tagline_heater_wake(heater.get());
+    return statistics_of(heater).passes_left_out >= before.passes_left_out + 10;
+  }));
+  tagline_heater_pause(heater.get());
+  std::this_thread::sleep_for(milliseconds(20));
+  const auto after = statistics_of(heater);
+  // What was not left out has touched all; one pass may have been under way at first.
+  const auto passes =
+      (after.passes - before.passes) - (after.passes_left_out - before.passes_left_out);
+  EXPECT_LE(after.lines_touched - before.lines_touched, (passes + 1) * 100);
+  EXPECT_GE(after.lines_touched - before.lines_touched, passes * 100);
 }
 
 // ---- Code ------------------------------------------------------------------------
