@@ -6,7 +6,7 @@
 
 namespace tagline {
 
-// The heater's control group: lines that are used when the queues are and that nobody keeps hot.
+// The heater's control group: lines that are used as the queues are and that nobody keeps hot.
 // As long as the last-level cache still has them it has the queues, too, and to touch these would
 // only take them from there into the cache of the heater's own core, out of which they come later
 // (23 ns instead of 13 on Zen 5). Once these are gone, so are the queues.

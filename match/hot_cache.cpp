@@ -163,8 +163,8 @@ void HotCache::run() noexcept {
   if (watches_the_last_level()) control.emplace();
   while (!is_stopped_.load(std::memory_order_relaxed)) {
     if (!is_paused_.load(std::memory_order_relaxed)) {
-      const bool were_used = note_activity();
-      pass(!control || would_be_lost(*control, were_used));
+      const bool is_active = note_activity();
+      pass(!control || would_be_lost(*control, is_active));
     }
     rest();
   }
@@ -177,9 +177,12 @@ bool HotCache::note_activity() noexcept {
   return true;
 }
 
-// What the last level has lost once it does not get back by itself before it is used.
-bool HotCache::would_be_lost(ControlLines& control, bool were_used) noexcept {
-  if (were_used) {
+// What the last level has lost once it does not get back by itself before it is used. Activity that
+// goes on may be waiting, which uses no queue: only where it begins queues and lines are as old.
+bool HotCache::would_be_lost(ControlLines& control, bool is_active) noexcept {
+  const bool begins = is_active && !was_active_;
+  was_active_ = is_active;
+  if (begins) {
     control.use();
     is_lost_ = false;
   } else if (!is_lost_) {

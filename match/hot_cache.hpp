@@ -104,7 +104,7 @@ class HotCache {
   void run() noexcept;
   bool watches_the_last_level() const noexcept;
   bool note_activity() noexcept;
-  bool would_be_lost(ControlLines& control, bool were_used) noexcept;
+  bool would_be_lost(ControlLines& control, bool is_active) noexcept;
   void pass(bool pays) noexcept;
   std::size_t touch(Region& region, std::size_t most) noexcept;
   void rest() noexcept;
@@ -133,7 +133,8 @@ class HotCache {
   std::atomic<bool> is_dozing_{false};  // it has paused itself
   // The heater's own.
   std::chrono::steady_clock::time_point last_active_;
-  bool is_lost_ = false;  // what was used then, but for passes
+  bool was_active_ = false;  // at the pass before
+  bool is_lost_ = false;     // what was used when activity began, but for passes
 
   // Relaxed: counts, written by the heater alone.
   std::atomic<std::uint64_t> passes_{0};

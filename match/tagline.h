@@ -345,8 +345,8 @@ TAGLINE_API void tagline_memory(tagline_memory_use* use);
  *
  * It does not pay while the last-level cache keeps the queues by itself: there the
  * heater would only take them into its own core's. So where that is the cache the
- * units share, it uses lines of its own (in 4 MiB) when tagline_heater_wake() tells of
- * communication, and leaves out its passes until some of these come from memory.
+ * units share, it uses lines of its own (in 4 MiB) when tagline_heater_wake() tells that
+ * communication begins, and leaves out its passes until some of these come from memory.
  *
  * Matching and removing do not know of the heater and take no lock of it. Where
  * memory goes back to the system, or a region is deregistered, the call waits until
