@@ -212,7 +212,7 @@ std::vector<EngineTask> tasks_of(const std::string& subset) {
 
   tasks.add(quick ? Depths{8, 16, 32, 128} : Depths{1, 2, 4, 8, 16, 32, 64, 128},
             [](EnginePoint& point) { point.order = Order::random_once_deep; });
-  tasks.add(quick ? Depths{4, 8, 32, 1024} : Depths{1, 2, 4, 8, 16, 32, 64, 128, 1024, 16384},
+  tasks.add(quick ? Depths{4, 8, 32, 1024} : Depths{1, 2, 4, 8, 16, 32, 64, 128, 1024},
             [](EnginePoint& point) { point.order = Order::random_again; });
   // A few more than a table holds: it has begun to move to a larger one.
   tasks.add({1280, 5120}, [](EnginePoint& point) { point.order = Order::last_once_deep; });

@@ -41,8 +41,8 @@ class ControlLines;
 // up every kBlockLines, so the wait is a microsecond or two, unless the system has
 // taken the heater's processing unit away just then.
 //
-// Guarantees: add(), share() and remove() are for any thread; wake() costs a load as long as
-// there is nothing to wake; pause() stops the heater within kBlockLines.
+// Guarantees: add(), share() and remove() are for any thread; wake() costs a load but for
+// the first one of a pass; pause() stops the heater within kBlockLines.
 class HotCache {
  public:
   struct Settings {

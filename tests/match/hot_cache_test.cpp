@@ -276,6 +276,8 @@ TEST(ControlLines, AreLostOnceTheyComeFromMemory) {
     __builtin_ia32_clflush(control.begin() + i * ControlLines::kStride);
   }
   EXPECT_TRUE(control.are_lost());
+#else
+  GTEST_SKIP() << "nothing takes lines out of the caches here";
 #endif
 }
 
