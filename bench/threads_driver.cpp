@@ -116,6 +116,15 @@ std::vector<Point> figure_points(bool quick, const std::vector<int>& lengths) {
       adaptive({"", "", "", 2, length, length, wildcards, 1, false, "t"});
     }
     adaptive({"", "", "", 2, length, length, 0, 1, false, "l"});
+    // Shards well above the keys from the start.
+    Point at{"", "", "", 1, length, length};
+    points.push_back(at.with("", "", "adaptive"));
+    points.push_back(at.with("locked", "spin", "adaptive"));
+    for (const int threads : {1, 2}) {
+      at.threads = threads;
+      points.push_back(at.with(kManyShards, "", "adaptive"));
+      points.push_back(at.with("apart", "", "adaptive"));
+    }
   }
   sort_points(points);
   return points;
@@ -138,17 +147,6 @@ std::vector<Point> shard_points() {
       points.push_back(point.with("sharded", "", "adaptive"));
       points.push_back(point.with("apart", "", "adaptive"));
       if (at.wildcard_percent != 0) points.push_back(point.with(kManyShards, "", "adaptive"));
-    }
-  }
-  // Shards well above the keys from the start.
-  for (const int length : {1, 32, 1024}) {
-    const Point at{"", "", "adaptive", 1, length, length};
-    points.push_back(at);
-    for (const int threads : {1, 2}) {
-      Point point = at;
-      point.threads = threads;
-      points.push_back(point.with(kManyShards, "", "adaptive"));
-      points.push_back(point.with("apart", "", "adaptive"));
     }
   }
   sort_points(points);
