@@ -221,8 +221,8 @@ std::vector<Record> make_records(const Rates& rates, const Record& common) {
     };
     // What has no lock by name: the lock that is used by default.
     const std::string lock = point.lock.empty() ? "spin" : point.lock;
+    set_ratio("ratio_to_single_lock", point.with("locked", lock, point.structure));
     if (!point.threading.empty()) {
-      set_ratio("ratio_to_single_lock", point.with("locked", lock, point.structure));
       set_ratio("ratio_to_best_lock", best_lock(rates, point, point.structure));
       set_ratio("ratio_to_mcs_list", point.with("locked", "mcs", "linear"));
       Point alone = point;
