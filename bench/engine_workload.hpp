@@ -36,6 +36,9 @@ class Script {
  public:
   Script(const EnginePoint& point, const EngineStructure& structure);
 
+  // A pass makes so many appends and as many matches (probes, cancels).
+  std::size_t pairs() const noexcept { return pairs_; }
+
  private:
   friend class Workload;
   struct Step {
@@ -89,8 +92,7 @@ class Workload {
     fill(watch);
   }
 
-  // A pass makes pairs() appends and as many matches (probes, cancels).
-  std::size_t pairs() const noexcept { return script_->pairs_; }
+  std::size_t pairs() const noexcept { return script_->pairs(); }
   template <class Watch>
   void pass(Watch& watch);
   void pass() {
