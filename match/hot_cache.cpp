@@ -161,6 +161,8 @@ void HotCache::run() noexcept {
   prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   std::optional<ControlLines> control;
   if (watches_the_last_level()) control.emplace();
+  // relaxed, here and in is_halted(): seen a pass late, a wish to stop or pause costs that pass.
+  // What must not be missed by a sleeper is told under its lock.
   while (!is_stopped_.load(std::memory_order_relaxed)) {
     if (!is_paused_.load(std::memory_order_relaxed)) {
       const bool is_active = note_activity();
@@ -257,6 +259,7 @@ void HotCache::wake_sleeper() noexcept {
   awake_.notify_all();
 }
 
+// relaxed: see run().
 void HotCache::pause() noexcept { is_paused_.store(true, std::memory_order_relaxed); }
 
 void HotCache::resume() noexcept {

@@ -70,6 +70,7 @@ class Trace {
   }
 
   void close() noexcept {
+    // acquire and release: of a lock, as in every record.
     while (busy_.test_and_set(std::memory_order_acquire)) sched_yield();
     writer_.close();  // records that come later are dropped
     busy_.clear(std::memory_order_release);

@@ -62,7 +62,8 @@ struct alignas(kCacheLine) Shard {
     if (BiasedLock::number_of(last, this_thread()) >= BiasedLock::kFavours) return nullptr;
     if (std::atomic<bool>* const inside = lock.enter(last)) [[likely]]
       return inside;
-    // Unless it is another thread's meanwhile, which needs it to leave.
+    // Unless it is another thread's meanwhile, which needs it to leave. relaxed, here and below: as
+    // above, the hint orders nothing.
     favour.compare_exchange_strong(last, 0, std::memory_order_relaxed);
     return nullptr;
   }

@@ -61,7 +61,8 @@ class ShardPolicy {
 
   // ---- With the gate lock ----------------------------------------------------------
 
-  // More shards were of no use, or were not to be had: not soon again.
+  // More shards were of no use, or were not to be had: not soon again. relaxed: a number that
+  // others may see late; who changes it holds the gate lock.
   void lose_patience() noexcept {
     patience_.store(std::min(kMostPatience, 64 * patience_.load(std::memory_order_relaxed)),
                     std::memory_order_relaxed);

@@ -209,11 +209,14 @@ class Shards : public ShardStore<Queue> {
 
   // Whether all that an envelope may match is in one shard, and which.
   bool has_shard(Envelope envelope) const noexcept {
+    // relaxed: only who holds the gate lock changes it.
     return has_one_shard(envelope, gate_.load(std::memory_order_relaxed));
   }
 
   // A number for a wildcard receive: above all numbers in use, below all to come.
   std::uint64_t number_wild() noexcept {
+    // relaxed, both: all want no more of a number than that it is theirs alone, and who reads the
+    // floor has seen the gate open since.
     const std::uint64_t number = next_number_.fetch_add(kBlock, std::memory_order_relaxed);
     floor_.store(number + kBlock, std::memory_order_relaxed);
     return number;
@@ -297,6 +300,7 @@ class Shards : public ShardStore<Queue> {
 
   // With the gate lock held.
   void close() noexcept {
+    // relaxed: only who holds that lock changes the gate.
     if ((gate_.load(std::memory_order_relaxed) & kShut) != 0) {
       policy_.note_call_in_closing();
       return;
@@ -339,6 +343,7 @@ class Shards : public ShardStore<Queue> {
   [[gnu::noinline, gnu::cold]] void grow(std::uint64_t gate) noexcept {
     if (fixed_) return;
     LockGuard guard(gate_lock_);
+    // relaxed: as in close().
     if (gate_.load(std::memory_order_relaxed) != gate) return;
     close();
     const std::size_t count = mask() + 1;
@@ -370,7 +375,7 @@ class Shards : public ShardStore<Queue> {
     return true;
   }
 
-  // kByTag, kBySource or 0.
+  // kByTag, kBySource or 0. relaxed: as in close().
   std::uint64_t choice() const noexcept {
     return gate_.load(std::memory_order_relaxed) & (kByTag | kBySource);
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The heater: what it touches, when it rests, and that memory given back is touched
 // no more (under AddressSanitizer its touch is a load, which then is reported).
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unwind.h>
@@ -9,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -24,6 +27,19 @@
 #include "match/tagline.h"
 #include "tests/support/all_matchers.hpp"
 #include "tests/support/effort.hpp"
+
+namespace {
+std::atomic<bool> refuses_binding{false};
+}
+
+// In front of the system's, for the library's calls too.
+extern "C" int pthread_setaffinity_np(pthread_t thread, std::size_t bytes,
+                                      const cpu_set_t* set) noexcept {
+  if (refuses_binding) return EPERM;
+  using Bind = int (*)(pthread_t, std::size_t, const cpu_set_t*);
+  static const auto bind = reinterpret_cast<Bind>(dlsym(RTLD_NEXT, "pthread_setaffinity_np"));
+  return bind(thread, bytes, set);
+}
 
 namespace tagline::test {
 namespace {
@@ -127,6 +143,14 @@ TEST(HotCacheUnit, OneThatDoesNotExistMeansNoHeaterAndAReason) {
   options.processing_unit = 100000;
   EXPECT_EQ(try_heater(options), TAGLINE_UNAVAILABLE);
   EXPECT_TRUE(says("100000") || says("without hwloc")) << tagline_error_message();
+}
+
+TEST_F(HotCache, NoPermissionToBindMeansNoHeaterAndAReason) {
+  refuses_binding = true;
+  EXPECT_EQ(try_heater(busy_options()), TAGLINE_UNAVAILABLE);
+  refuses_binding = false;
+  EXPECT_TRUE(says("does not let a thread be bound")) << tagline_error_message();
+  EXPECT_EQ(try_heater(busy_options()), TAGLINE_OK) << tagline_error_message();
 }
 
 TEST_F(HotCache, RunsBesideTheThreadThatMatches) {

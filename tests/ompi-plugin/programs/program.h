@@ -47,9 +47,23 @@ static inline void begin_with_threads(int* argc, char*** argv, int required, int
   MPI_Comm_size(MPI_COMM_WORLD, &world_size);
 }
 
+// Number of the command line's argument `name=VALUE`, else `otherwise`.
+static inline long argument(int argc, char** argv, const char* name, long otherwise) {
+  const size_t length = strlen(name);
+  for (int i = 1; i < argc; ++i)
+    if (strncmp(argv[i], name, length) == 0 && argv[i][length] == '=')
+      return strtol(argv[i] + length + 1, NULL, 0);
+  return otherwise;
+}
+
+// Argument level=1: MPI_THREAD_FUNNELED, 2: MPI_THREAD_SERIALIZED, 3: MPI_THREAD_MULTIPLE.
 static inline void begin(int* argc, char*** argv) {
+  static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
+                               MPI_THREAD_MULTIPLE};
+  const int level = levels[argument(*argc, *argv, "level", 0) & 3];
   int provided = 0;
-  begin_with_threads(argc, argv, MPI_THREAD_SINGLE, &provided);
+  begin_with_threads(argc, argv, level, &provided);
+  EXPECT(provided >= level, "thread level %d, provided %d", level, provided);
 }
 
 // The last barrier shows that nothing of the test blocks later traffic.
@@ -149,14 +163,5 @@ static inline int received_bytes(const MPI_Status* status) {
              received_bytes(&(status)) == (int)(bytes),                                   \
          "source %d, tag %d, %d bytes; got source %d, tag %d, %d bytes", (source), (tag), \
          (int)(bytes), (status).MPI_SOURCE, (status).MPI_TAG, received_bytes(&(status)))
-
-// Number of the command line's argument `name=VALUE`, else `otherwise`.
-static inline long argument(int argc, char** argv, const char* name, long otherwise) {
-  const size_t length = strlen(name);
-  for (int i = 1; i < argc; ++i)
-    if (strncmp(argv[i], name, length) == 0 && argv[i][length] == '=')
-      return strtol(argv[i] + length + 1, NULL, 0);
-  return otherwise;
-}
 
 #endif  // TAGLINE_TESTS_OMPI_PLUGIN_PROGRAM_H
