@@ -154,6 +154,7 @@ double core_to_core_ns(Neighbour& neighbour) {
 
 struct Machine {
   tagline_heater* heater;
+  std::uint64_t sleep_ns;  // of the heater
   Neighbour& neighbour;
   Work neighbours_work{4 * cache_bytes(2, kMiB)};
 
@@ -284,7 +285,8 @@ void measure_matches(const Machine& machine, const Place& place, std::vector<Evi
       tagline_matcher_isa(subject.matcher()) + "\",\"side\":\"" +
       (place.posted ? "posted" : "unexpected") + "\",\"depth\":" + std::to_string(place.depth) +
       ",\"nodes\":\"" + (place.scattered ? "scattered" : "in_order") +
-      "\",\"region_lines\":" + std::to_string(statistics_of(machine.heater).region_lines);
+      "\",\"region_lines\":" + std::to_string(statistics_of(machine.heater).region_lines) +
+      ",\"sleep_ns\":" + std::to_string(machine.sleep_ns);
   for (Eviction& eviction : evictions) {
     Samples samples;
     const tagline_heater_statistics before = statistics_of(machine.heater);
@@ -323,8 +325,7 @@ void measure_matches(const Machine& machine, const Place& place, std::vector<Evi
 // Time of a fixed piece of work on the heater's unit: sums over data that fit into
 // half of its second level cache, as the heater's lines do. Meanwhile this thread computes, with
 // all caches, or the heater would have nothing to do.
-void measure_neighbour(const Machine& machine, Work& computing, std::size_t lines, int rounds,
-                       std::uint64_t sleep_ns) {
+void measure_neighbour(const Machine& machine, Work& computing, std::size_t lines, int rounds) {
   std::vector<std::uint64_t> data(cache_bytes(2, kMiB) / 2 / sizeof(std::uint64_t), 1);
   std::vector<char> region(lines * 64);
   if (tagline_heater_register(machine.heater, region.data(), region.size()) != TAGLINE_OK) {
@@ -350,7 +351,7 @@ void measure_neighbour(const Machine& machine, Work& computing, std::size_t line
   }
   tagline_heater_deregister(machine.heater, region.data());
   print("\"measure\":\"neighbour_compute\",\"region_lines\":" + std::to_string(lines) +
-            ",\"sleep_ns\":" + std::to_string(sleep_ns),
+            ",\"sleep_ns\":" + std::to_string(machine.sleep_ns),
         samples);
 }
 
@@ -393,7 +394,8 @@ int main(int argc, char** argv) {
   evictions.push_back(
       {"l1_l2_l3", Work(std::max(48 * kMiB, std::min(cache_bytes(3, 0) * 3 / 2, 256 * kMiB)))});
   {
-    const Machine machine{heater, neighbour};
+    constexpr std::uint64_t kDefault = 1000000;  // see tagline_heater_options
+    const Machine machine{heater, options.sleep_ns == 0 ? kDefault : options.sleep_ns, neighbour};
     if (structures.empty()) {
       for (unsigned i = 0; tagline_queue_name(i) != nullptr; ++i) {
         structures.push_back(tagline_queue_name(i));
@@ -415,9 +417,9 @@ int main(int argc, char** argv) {
   for (const std::uint64_t sleep_ns : {50000, 200000, 1000000, 10000000}) {
     options.sleep_ns = sleep_ns;
     options.processing_unit = statistics.processing_unit;
-    const Machine machine{make_heater(options), neighbour};
+    const Machine machine{make_heater(options), sleep_ns, neighbour};
     for (const std::size_t lines : {64, 1024, 8192}) {
-      measure_neighbour(machine, evictions.back().work, lines, rounds, sleep_ns);
+      measure_neighbour(machine, evictions.back().work, lines, rounds);
     }
     tagline_heater_destroy(machine.heater);
   }
