@@ -220,46 +220,50 @@ class NotBelow {
   std::size_t missed_ = 0;
 };
 
+std::string where(const Record& point) {
+  const std::string structure = point["structure"], side = point["side"], nodes = point["nodes"];
+  return structure + ", " + side + ", " + point["depth"].dump() + ", " + nodes;
+}
+
 // Only where the units share a cache: a heater can do nothing elsewhere. Of few rounds the median
 // says nothing.
 std::vector<Goal> judge(const Results& results) {
-  Floor walks("linear behind 64 to 1024 entries, L1, L2 and L3 evicted: at least 1.25", 1.25);
-  struct Phase {
-    const char* evicted;
-    std::string text;
-    double least;
-    // A structure's rounds together show what is too little to be seen at a point.
-    std::map<std::string, std::vector<double>> by_structure = {};
-  };
-  std::vector<Goal> goals;
-  for (Phase phase : {Phase{"l1_l2_l3", "L1, L2 and L3 evicted: not below 1", 1},
-                      Phase{"l1_l2", "L1 and L2 evicted: not below 1", 1},
-                      Phase{"none", "queues that are hot already: not below 0.95", 0.95}}) {
-    NotBelow points("every point, " + phase.text, phase.least);
-    NotBelow structures("every structure, " + phase.text, phase.least);
-    for (const Result& result : results.all()) {
-      const Record& point = result.point;
-      if (!result.is_shared || result.ratios.size() < kRoundsToJudge ||
-          point["measure"] == "neighbour_compute" || point["evicted"] != phase.evicted) {
-        continue;
-      }
-      const std::string structure = point["structure"], side = point["side"],
-                        nodes = point["nodes"];
-      const int depth = point["depth"];
-      const std::string where =
-          structure + ", " + side + ", " + std::to_string(depth) + ", " + nodes;
-      points.note(where, result.ratios);
-      std::vector<double>& all = phase.by_structure[structure];
-      all.insert(all.end(), result.ratios.begin(), result.ratios.end());
-      if (structure == "linear" && point["evicted"] == "l1_l2_l3" && depth >= 64 && depth <= 1024) {
-        walks.note(where, spread_of(result.ratios));
-      }
+  std::vector<const Result*> judged;
+  for (const Result& result : results.all()) {
+    const bool is_match = result.point["measure"] != "neighbour_compute";
+    if (is_match && result.is_shared && result.ratios.size() >= kRoundsToJudge) {
+      judged.push_back(&result);
     }
-    for (const auto& [structure, ratios] : phase.by_structure) structures.note(structure, ratios);
+  }
+  Floor walks("linear behind 64 to 1024 entries, L1, L2 and L3 evicted: at least 1.25", 1.25);
+  for (const Result* result : judged) {
+    const Record& point = result->point;
+    const int depth = point["depth"];
+    if (point["structure"] == "linear" && point["evicted"] == "l1_l2_l3" && depth >= 64 &&
+        depth <= 1024) {
+      walks.note(where(point), spread_of(result->ratios));
+    }
+  }
+  std::vector<Goal> goals{walks.goal()};
+  const auto not_below = [&](double least, const char* evicted, const std::string& text) {
+    const std::string limit = format(": not below %g", least);
+    NotBelow points("every point, " + text + limit, least);
+    // All rounds of a structure show what is too little to be seen at a point.
+    NotBelow structures("every structure, " + text + limit, least);
+    std::map<std::string, std::vector<double>> by_structure;
+    for (const Result* result : judged) {
+      if (result->point["evicted"] != evicted) continue;
+      points.note(where(result->point), result->ratios);
+      std::vector<double>& all = by_structure[result->point["structure"]];
+      all.insert(all.end(), result->ratios.begin(), result->ratios.end());
+    }
+    for (const auto& [structure, ratios] : by_structure) structures.note(structure, ratios);
     goals.push_back(points.goal());
     goals.push_back(structures.goal());
-  }
-  goals.insert(goals.begin(), walks.goal());
+  };
+  not_below(1, "l1_l2_l3", "L1, L2 and L3 evicted");
+  not_below(1, "l1_l2", "L1 and L2 evicted");
+  not_below(0.95, "none", "queues that are hot already");
   return goals;
 }
 
