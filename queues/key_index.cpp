@@ -113,13 +113,18 @@ bool KeyIndex::push_and_list_at_once(const QueueEntry& entry) noexcept {
 
 // Every message has gone.
 void KeyIndex::begin_anew(std::uint64_t sequence) noexcept {
-  const bool was_short = logged_ <= kMostUnlogged;
+  const std::size_t logged = logged_;
+  const bool was_short = logged <= kMostUnlogged;
   clear_log();
   walked_ = 0;
   first_ = sequence;
   // A view that some of the log had not come to lacks nothing now.
   viewed_ = fed_ = wanted_;
-  if (was_short && !walks_log_) log_no_more();  // each class that was searched has a view
+  if (wild_search_) {
+    if (was_short && !walks_log_) log_no_more();  // each class that was searched has a view
+  } else if (is_logging() && logged <= kManyUnlogged) {
+    log_no_more(was_short ? kMostUnlogged : kManyUnlogged);
+  }
   if (was_short && !wild_search_) drop_views();
   forget_viewed();
   wild_search_ = walks_log_ = false;

@@ -359,6 +359,9 @@ class KeyIndex {
   // So many messages wait without a log where no search has had a wildcard: the next one makes
   // one of all that are there, which a later search would have to do with more.
   static constexpr std::size_t kMostUnlogged = 4096;
+  // The same once so many as that were logged in vain: the first search with a wildcard, if one
+  // comes after all, takes a millisecond at most. A few more than a power of two.
+  static constexpr std::size_t kManyUnlogged = 65536 + 65536 / 8;
   // Items of the views that may be gone beyond half as many as there are messages.
   static constexpr std::size_t kFewGone = 64;
 
@@ -369,9 +372,9 @@ class KeyIndex {
   bool logs() const noexcept { return size_ >= log_from_size_; }
   bool is_logging() const noexcept { return log_from_size_ == 0; }
   void log_from_now() const noexcept { log_from_size_ = 0; }
-  void log_no_more() const noexcept {
+  void log_no_more(std::size_t most_unlogged = kMostUnlogged) const noexcept {
     const bool may = wildcards_ && side_ == QueueSide::unexpected;
-    log_from_size_ = may ? kMostUnlogged : ~std::size_t{0};
+    log_from_size_ = may ? most_unlogged : ~std::size_t{0};
   }
   bool push_and_log(const QueueEntry& entry) noexcept;
   bool reserve_message() noexcept;
