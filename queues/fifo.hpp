@@ -17,10 +17,11 @@ struct IndexItem {
 
 // A first-in first-out list of items, three to a cache line.
 //
-//   newest_ -> [ next, first, end, item item item ] -> oldest node -> ... -> newest
+//   newest -> [ next, first, end, item item item ] -> oldest node -> ... -> newest
 //
 // The nodes form a ring, so that one pointer reaches both ends: an index keeps
-// one of these for every key, nearly all of them empty.
+// one of these for every key, nearly all of them empty. Beside the pointer there is room for a
+// mark, which says something of the place where the list is kept.
 //
 // Guarantees: push, pop and clear are O(1); nodes come from the pool given.
 class Fifo {
@@ -34,40 +35,52 @@ class Fifo {
  public:
   static constexpr std::size_t kNodeBytes = sizeof(Node);
 
-  bool empty() const noexcept { return newest_ == nullptr; }
+  bool empty() const noexcept { return newest() == nullptr; }
+  // The mark is clear at first; whatever becomes of the items does not change it.
+  bool is_marked() const noexcept { return (word_ & kMark) != 0; }
+  void mark() noexcept { word_ |= kMark; }
+  // Neither items nor a mark.
+  bool is_bare() const noexcept { return word_ == 0; }
+  // The items of another list, which is used no more, come to one that has none.
+  void take_over(const Fifo& other) noexcept { set_newest(other.newest()); }
+
   const IndexItem& front() const noexcept { return oldest()->item[oldest()->first]; }
 
   // Wants pool.has_node().
   void push(NodePool& pool, const IndexItem& item) noexcept {
-    if (newest_ == nullptr || newest_->end == 3) {
+    Node* last = newest();
+    if (last == nullptr || last->end == 3) {
       Node* node = ::new (pool.take()) Node;  // the items are not there yet
       node->first = node->end = 0;
-      node->next = newest_ == nullptr ? node : newest_->next;
-      if (newest_ != nullptr) newest_->next = node;
-      newest_ = node;
+      node->next = last == nullptr ? node : last->next;
+      if (last != nullptr) last->next = node;
+      set_newest(last = node);
     }
-    newest_->item[newest_->end++] = item;
+    last->item[last->end++] = item;
   }
 
   // The same where the newest node has room; false: nothing has changed.
   bool push_at_hand(const IndexItem& item) noexcept {
-    if (newest_ == nullptr || newest_->end == 3) return false;
-    newest_->item[newest_->end++] = item;
+    Node* const last = newest();
+    if (last == nullptr || last->end == 3) return false;
+    last->item[last->end++] = item;
     return true;
   }
 
   IndexItem pop(NodePool& pool) noexcept {
-    Node* node = oldest();
+    Node* const last = newest();
+    Node* node = after(last);
     const IndexItem item = node->item[node->first++];
-    if (node->first == node->end) unlink(pool, newest_, node);
+    if (node->first == node->end) unlink(pool, last, node);
     return item;
   }
 
   // Takes out the oldest item that the condition holds for; false if there is none.
   template <class Condition>
   bool erase_if(NodePool& pool, Condition condition) noexcept {
-    if (newest_ == nullptr) return false;
-    Node* before = newest_;
+    Node* const last = newest();
+    if (last == nullptr) return false;
+    Node* before = last;
     do {
       Node* node = after(before);
       for (std::uint32_t i = node->first; i < node->end; ++i) {
@@ -77,40 +90,48 @@ class Fifo {
         return true;
       }
       before = node;
-    } while (before != newest_);
+    } while (before != last);
     return false;
   }
 
   // Oldest first, until visit returns false.
   template <class Visit>
   void for_each(Visit visit) const {
-    if (newest_ == nullptr) return;
-    const Node* node = newest_;
+    const Node* const last = newest();
+    if (last == nullptr) return;
+    const Node* node = last;
     do {
       node = after(node);
       for (std::uint32_t i = node->first; i < node->end; ++i) {
         if (!visit(node->item[i])) return;
       }
-    } while (node != newest_);
+    } while (node != last);
   }
 
   void clear(NodePool& pool) noexcept {
-    if (newest_ == nullptr) return;
-    pool.release_chain(newest_->next, newest_);
-    newest_ = nullptr;
+    Node* const last = newest();
+    if (last == nullptr) return;
+    pool.release_chain(last->next, last);
+    set_newest(nullptr);
   }
 
  private:
+  static constexpr std::uintptr_t kMark = 1;  // nodes are aligned to lines
+
   static Node* after(const Node* node) noexcept { return static_cast<Node*>(node->next); }
-  Node* oldest() const noexcept { return after(newest_); }
+  Node* newest() const noexcept { return reinterpret_cast<Node*>(word_ & ~kMark); }
+  Node* oldest() const noexcept { return after(newest()); }
+  void set_newest(Node* node) noexcept {
+    word_ = reinterpret_cast<std::uintptr_t>(node) | (word_ & kMark);
+  }
 
   void unlink(NodePool& pool, Node* before, Node* node) noexcept {
     before->next = node->next;
-    if (node == newest_) newest_ = before == node ? nullptr : before;
+    if (node == newest()) set_newest(before == node ? nullptr : before);
     pool.release(node);
   }
 
-  Node* newest_ = nullptr;
+  std::uintptr_t word_ = 0;  // the newest node, and the mark
 };
 
 }  // namespace tagline

@@ -153,9 +153,14 @@ void KeyTable::discard_moved() noexcept {
 }
 
 void KeyTable::insert(const Slot& content) noexcept {
-  Slot* slot = now_.home(content.key);
-  while (slot->oldest.sequence != 0) slot = now_.after(slot);
-  *slot = content;
+  put_into(place_of(content.key), content);
+}
+
+// The place keeps its mark.
+inline void KeyTable::put_into(Slot* slot, const Slot& content) noexcept {
+  slot->key = content.key;
+  slot->oldest = content.oldest;
+  slot->more.take_over(content.more);
 }
 
 // Moves back whatever a search would no longer find behind the hole: what has its home not
@@ -164,12 +169,15 @@ void KeyTable::close_gap(Slot* hole) noexcept {
   const auto behind_hole = [&](const Slot* slot) {
     return reinterpret_cast<std::uintptr_t>(slot) - reinterpret_cast<std::uintptr_t>(hole);
   };
-  for (Slot* slot = now_.after(hole); slot->oldest.sequence != 0; slot = now_.after(slot)) {
+  for (Slot* slot = hole; slot->more.is_marked();) {
+    slot = now_.after(slot);
+    if (slot->oldest.sequence == 0) break;
     if (behind_hole(now_.home(slot->key)) - 1 < behind_hole(slot)) continue;
-    *hole = *slot;
+    put_into(hole, *slot);
     hole = slot;
   }
   hole->oldest.sequence = 0;
+  hole->more = {};
 }
 
 void KeyTable::release(Table& table) noexcept {
@@ -191,6 +199,7 @@ void KeyTable::forget() noexcept {
       for (std::size_t k = 0; k < kStride; ++k) {
         if (slots[k].oldest.sequence != 0 && !is_gone(slots[k])) slots[k].more.clear(*pool_);
         slots[k].oldest.sequence = 0;
+        slots[k].more = {};
       }
     }
   }

@@ -19,7 +19,10 @@ namespace tagline {
 //
 // A slot embeds the oldest item, so a key that is used once costs one line to
 // find and to take out. The table is open addressing with linear probing; a slot
-// that empties is closed by moving later ones back, so there are no tombstones.
+// that empties is closed by moving later ones back, so there are no tombstones. A key that
+// passes a slot on its way to a free one marks it: behind a slot without a mark there is nothing
+// that a search or a gap need ask for, and whether the next slot is used, which nobody can
+// foresee, does not matter. A mark may outlive its reason; it goes when the slot empties.
 //
 // Growing and shrinking move a few slots per operation from the old table to the
 // new one; a key is in exactly one of them. Slots leave the old table in the order of
@@ -74,10 +77,10 @@ class alignas(kCacheLine) KeyTable {
   }
   // The same; wants !is_moving(), too. It calls nothing.
   Slot* look_now(std::uint64_t key) const noexcept {
-    for (Slot* slot = now_.home(key); slot->oldest.sequence != 0; slot = now_.after(slot)) {
-      if (slot->key == key) return slot;
+    for (Slot* slot = now_.home(key);; slot = now_.after(slot)) {
+      if (slot->key == key) return slot->oldest.sequence != 0 ? slot : nullptr;
+      if (!slot->more.is_marked()) return nullptr;
     }
-    return nullptr;
   }
 
   // For searches: a table that nothing more comes to or leaves would be between two sizes for good,
@@ -256,9 +259,11 @@ class alignas(kCacheLine) KeyTable {
   }
 
   // Where the table of now has the key, or would have it.
-  Slot* place_of(std::uint64_t key) const noexcept {
+  Slot* place_of(std::uint64_t key) noexcept {
     Slot* slot = now_.home(key);
-    while (slot->oldest.sequence != 0 && slot->key != key) slot = now_.after(slot);
+    for (; slot->oldest.sequence != 0 && slot->key != key; slot = now_.after(slot)) {
+      slot->more.mark();
+    }
     return slot;
   }
   void fill(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
@@ -273,8 +278,7 @@ class alignas(kCacheLine) KeyTable {
 
   // It holds one item, and when that goes nothing has to move.
   bool is_alone(const Slot* slot) const noexcept {
-    return slot->more.empty() && old_.slots == nullptr && slot != now_.last &&
-           slot[1].oldest.sequence == 0;
+    return slot->more.is_bare() && old_.slots == nullptr;
   }
   void vacate(Slot* slot) noexcept {
     slot->oldest.sequence = 0;
@@ -298,6 +302,7 @@ class alignas(kCacheLine) KeyTable {
   void supply_next() const noexcept;
   void discard_moved() noexcept;
   void insert(const Slot& content) noexcept;
+  static void put_into(Slot* slot, const Slot& content) noexcept;
   void close_gap(Slot* hole) noexcept;
   void release(Table& table) noexcept;
 
