@@ -35,7 +35,8 @@ namespace tagline {
 //   only searches for nothing count.
 // - A short queue that never empties, and whose entries leave in any order, fills its window with
 //   holes: rather than close it up again and again, the index starts, unless wildcards are about,
-//   which cost more there.
+//   which cost more there. If they come later, a few messages return to the window, and next time
+//   more windows have to pass without them.
 // - Beyond Window::kLargest entries the oldest move to the index in any case, so
 //   no search ever compares more than that many one after the other. Where that goes on, all of
 //   the window follows: new entries then go one way, not two.
@@ -171,7 +172,10 @@ class WindowedIndex {
   // The other way in, where has_room() says no: into the index, if nothing older is
   // outside of it.
   bool take_in(const QueueEntry& entry) noexcept {
-    return is_indexed() && window_.empty() && indexed_->push(entry);
+    if (!is_indexed() || !window_.empty()) return false;
+    if (indexed_->toils() && return_to_window()) [[unlikely]]
+      return false;
+    return indexed_->push(entry);
   }
   // The same, where all it takes is a slot, or that and a place in the log or in lists, and where
   // it takes no memory. next: see KeyIndex::push_at_hand().
@@ -261,8 +265,7 @@ class WindowedIndex {
     };
     if (is_indexed()) {
       visit_indexed(wanted, [&](const QueueEntry& entry) {
-        const auto same = [&](const QueueEntry& other) { return other.sequence == entry.sequence; };
-        erase_indexed(index_->find_equal(entry.key, same));
+        erase_indexed(find_indexed_equal(entry));
         count(entry);
       });
     }
@@ -276,7 +279,9 @@ class WindowedIndex {
   static constexpr std::size_t kMostPatience = 2048;
   static constexpr std::uint64_t kExact = kSourceMask | kTagMask;
   static constexpr std::size_t kFewScattered = 2;  // entries among holes; fewer are soon compared
-  static constexpr std::size_t kShort = 48;  // entries that are compared faster than indexed once
+  static constexpr unsigned kMostWary = 1024;
+  static constexpr std::uint64_t kCalm = 64;  // entries that come without a search with wildcards
+  static constexpr std::size_t kShort = 48;   // entries that are compared faster than indexed once
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
   static constexpr std::size_t kMovesOfSearch = 512;           // of the entries it passed
@@ -293,7 +298,10 @@ class WindowedIndex {
   // A short window is full of holes, and worth an index; wildcards have not been seen lately.
   bool is_scattered() noexcept {
     if (!window_.is_scattered_group() || window_.entries() < kFewScattered) return false;
-    if (std::exchange(wild_search_, false)) return false;
+    const std::uint64_t newest = window_.at(window_.tail() - 1).sequence;
+    if (std::exchange(wild_search_, false)) calm_since_ = newest;
+    if (newest - calm_since_ < wariness_ * kCalm) return false;
+    wariness_ = std::max(1u, wariness_ / 4);
     const auto is_wild = [](const QueueEntry& entry) { return entry.key.mask != kExact; };
     return window_.find_if(is_wild) == Window::kNone;
   }
@@ -328,6 +336,24 @@ class WindowedIndex {
     Found found;
     found.hit = index_->find(key, found.depth);
     return found;
+  }
+
+  // All entries of the index, where they are few. False: no memory, and nothing has changed.
+  [[gnu::noinline, gnu::cold]] bool return_to_window() noexcept {
+    while (window_.capacity() <= index_->size()) {
+      if (!window_.grow()) return false;
+    }
+    visit_indexed([](const QueueEntry&) { return true; },
+                  [&](const QueueEntry& entry) {
+                    index_->erase(find_indexed_equal(entry));
+                    window_.append(entry);
+                  });
+    leave_index();
+    had_index_ = false;
+    room_ = most_outside();
+    calm_since_ = window_.at(window_.tail() - 1).sequence;
+    wariness_ = std::min(4 * wariness_, kMostWary);
+    return true;
   }
 
   template <class Found>
@@ -410,6 +436,7 @@ class WindowedIndex {
     if (is_older(newest_counted_, window_.at(window_.head()).sequence)) {
       newest_counted_ = window_.at(window_.tail() - 1).sequence;
       passed_ = most_passed_ = 0;
+      if (!std::exchange(wild_search_, false)) wariness_ = std::max(1u, wariness_ / 4);
     }
     passed_ += passed;
     most_passed_ = std::max(most_passed_, patience());
@@ -421,8 +448,8 @@ class WindowedIndex {
   // left the cache cost more to pass. Where an index was of use before, sooner.
   std::size_t patience() const noexcept {
     const std::size_t length = window_.tail() - window_.head();
-    if (had_index_ && length > kShort) return length;
-    return std::min(kPatience * length, kMostPatience);
+    if (had_index_ && length > kShort) return wariness_ * length;
+    return wariness_ * std::min(kPatience * length, kMostPatience);
   }
 
   [[gnu::noinline, gnu::cold]] void start_indexing(std::size_t before) noexcept {
@@ -431,6 +458,11 @@ class WindowedIndex {
     if (passed <= kNear) return;
     indexing_ = true;
     move_to_index(kMovesOfSearch, before);
+  }
+
+  KeyIndex::Hit find_indexed_equal(const QueueEntry& entry) const noexcept {
+    const auto same = [&](const QueueEntry& other) { return other.sequence == entry.sequence; };
+    return index_->find_equal(entry.key, same);
   }
 
   // Moves up to this many of the oldest entries before a position from the
@@ -500,8 +532,10 @@ class WindowedIndex {
   std::size_t room_ = Window::kInline;  // entries of the window that come without further thought
   std::unique_ptr<KeyIndex> index_;
   bool indexing_ = index_at_once;
-  bool wild_search_ = false;        // one with a wildcard, since the window was last full of holes
-  bool had_index_ = false;          // which was of use: the next one starts sooner
+  bool wild_search_ = false;      // one with a wildcard, since the window was last full of holes
+  std::uint64_t calm_since_ = 0;  // a sequence number: later there was none
+  unsigned wariness_ = 1;         // how much more an index has to be worth: wildcards made it toil
+  bool had_index_ = false;        // which was of use: the next one starts sooner
   std::size_t indexed_before_ = 0;  // entries, when the window last gave some of its own away
   std::size_t passed_ = 0;          // see is_too_much()
   std::size_t most_passed_ = 0;

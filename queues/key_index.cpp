@@ -102,6 +102,8 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
 [[gnu::noinline, gnu::flatten]] bool KeyIndex::push_and_log_at_once(
     const QueueEntry& entry) noexcept {
   if (!is_logging() || passing_ || is_long_log() || !log_.has_room(log_pool_)) return false;
+  if (toils()) [[unlikely]]
+    return false;
   if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
   log_and_view(entry);
   return true;
@@ -213,8 +215,9 @@ void KeyIndex::pop_gone(KeyTable::Slot* list) const noexcept {
 }
 
 // The oldest message of a list that is still there.
-KeyIndex::Found KeyIndex::front_of(std::uint64_t envelope) const noexcept {
+KeyIndex::Found KeyIndex::front_of(std::uint64_t envelope, std::uint64_t& depth) const noexcept {
   while (KeyTable::Slot* const list = views_->table.find(envelope)) {
+    ++depth;
     if (const Found slot = still_there(list->oldest)) return slot;
     pop_gone(list);
   }
@@ -227,8 +230,7 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
   const int key_class = class_of(key);
   const unsigned own = 1u << key_class;
   if ((fed_ & own) != 0) {
-    ++depth;
-    if (const Found front = front_of(envelope_of(key_class, key.bits)))
+    if (const Found front = front_of(envelope_of(key_class, key.bits), depth))
       return {front, 0, front->oldest.sequence};
     if (is_complete(key_class)) return {};
   }
@@ -298,9 +300,13 @@ void KeyIndex::take_found(Hit found, void** cookie) noexcept {
 [[gnu::flatten]] void KeyIndex::take_viewed(KeyTable::Slot* slot, unsigned views,
                                             void** cookie) noexcept {
   KeyTable& table = views_->table;
+  const std::uint64_t bits = slot->key;
+  if (size_ < views_->few) {
+    for_each_class(of_tag(bits, views), [&](int) { return ++views_->gone != 0; });
+    return take_oldest(slot, cookie);
+  }
   if (table.is_moving() || table.empty()) [[unlikely]]
     return take_viewed_further(slot, views, cookie);
-  const std::uint64_t bits = slot->key;
   const unsigned left = for_each_class(of_tag(bits, views), [&](int c) {
     KeyTable::Slot* const list = table.look_now(envelope_of(c, bits));
     if (list == nullptr || list->oldest.sequence != slot->oldest.sequence) {
@@ -351,21 +357,28 @@ void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned 
     table.push(envelope_of(std::countr_zero(left), item.value), item);
   }
   if (!has_many_gone()) return;
-  // One in, one that is gone out: so a view that is seldom asked stays about as long as the
-  // queue, but where its oldest message stays.
+  views_->few = 0;
+  // One in, two that are gone out: so a view that is seldom asked stays about as long as the
+  // queue, but where its oldest message stays, and the fronts of lists that are drained in order
+  // are soon those of the queue again.
   for (unsigned left = classes; left != 0; left &= left - 1) {
-    KeyTable::Slot* const list = table.find(envelope_of(std::countr_zero(left), item.value));
-    if (still_there(list->oldest) == nullptr) pop_gone(list);
+    for (int out = 0; out < 2; ++out) {
+      KeyTable::Slot* const list = table.find(envelope_of(std::countr_zero(left), item.value));
+      if (still_there(list->oldest) == nullptr) pop_gone(list);
+    }
   }
   if (views_->gone > 3 * size_ + kManyGone) drop_views();
 }
 
 // When every message has gone: what complete views list is gone, too.
 void KeyIndex::forget_viewed() noexcept {
-  if (views_ == nullptr || views_->table.empty()) return;
+  if (views_ == nullptr) return;
+  views_->listed = 0;
+  if (views_->table.empty()) return;
   if (views_->table.capacity() > kMostForgotten) return drop_views();
   views_->table.forget();
   views_->gone = 0;
+  views_->few = kFewListed;
 }
 
 void KeyIndex::drop_views() const noexcept {

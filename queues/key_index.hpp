@@ -31,9 +31,9 @@ namespace tagline {
 // as (bits, sequence) under the bits that the class insists on. A view exists
 // only once receives of its class have passed more than a few in vain. All views
 // share a table, from the envelopes of such receives to their lists.
-// A message that is taken leaves each list where it is the oldest. In others it
-// stays until it comes to the front and is found gone; views or a log of mostly
-// such items are made anew.
+// A message that is taken leaves each list where it is the oldest, unless few are left. In others
+// it stays until it comes to the front and is found gone; views or a log of mostly such items are
+// made anew.
 //
 // Views are filled from a log (message_log.hpp), the messages in the order they arrived. A short
 // queue keeps none: the first search with a wildcard writes it, and from then on
@@ -88,6 +88,11 @@ class KeyIndex {
 
   // Receives with wildcards have asked for lists of messages.
   bool has_views() const noexcept { return views_ != nullptr; }
+  // A few messages wait, others come and go, and each is listed: to compare all takes less.
+  bool toils() const noexcept {
+    return viewed_ != 0 && size_ <= (has_one_view() ? kFewInList : kFewInLists) &&
+           views_->listed > 4 * size_ + kFewInLists && tables_[0].capacity() <= kMostToil;
+  }
 
   // Whether one look tells the oldest entry that meets an exact key: no entry has a wildcard,
   // and nothing moves. Then look() is where that entry is, or nullptr; it wants !empty().
@@ -263,6 +268,8 @@ class KeyIndex {
   // where a view is short of memory, or mostly of what is gone.
   bool only_lists() const noexcept { return viewed_ != 0 && !logs(); }
   bool list_at_hand(const QueueEntry& entry) noexcept {
+    if (toils()) [[unlikely]]
+      return false;
     if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
     ++size_;
     feed_complete({entry.key.bits, entry.sequence});
@@ -346,6 +353,15 @@ class KeyIndex {
     return 0;
   }
 
+  // See toils(): messages that are compared faster than put into one list or several, and slots
+  // that it pays to walk over for them.
+  static constexpr std::size_t kFewInList = 48;
+  static constexpr std::size_t kFewInLists = 256;
+  static constexpr std::size_t kMostToil = 4096;
+
+  // So many may go and stay in each list of theirs, for one search to pop.
+  static constexpr std::size_t kFewListed = 2048;
+
   // The lists of all wildcard classes of messages, and their memory.
   struct Views {
     explicit Views(NodeMemory& memory) noexcept
@@ -353,7 +369,11 @@ class KeyIndex {
     ~Views() { table.abandon(); }
     NodePool pool;
     KeyTable table;
-    std::size_t gone = 0;  // about so many of the items
+    std::size_t gone = 0;    // about so many of the items
+    std::size_t listed = 0;  // messages, since the queue was empty
+    // Whoever takes one of fewer messages does not ask whether it is the oldest of its lists.
+    // 0 where that leaves too many as more messages come: until the queue has been empty.
+    std::size_t few = kFewListed;
   };
 
   // So many messages wait without a log where no search has had a wildcard: the next one makes
@@ -413,7 +433,7 @@ class KeyIndex {
   std::vector<IndexItem> items_in_order() const;
   bool start_log() const noexcept;
 
-  Found front_of(std::uint64_t envelope) const noexcept;
+  Found front_of(std::uint64_t envelope, std::uint64_t& depth) const noexcept;
   void take_viewed(KeyTable::Slot* slot, unsigned views, void** cookie) noexcept;
   void take_viewed_further(KeyTable::Slot* slot, unsigned views, void** cookie) noexcept;
   void take_listed_further(KeyTable::Slot* list, KeyTable::Slot* slot, void** cookie) noexcept;
@@ -461,6 +481,7 @@ class KeyIndex {
   [[gnu::always_inline]] void feed_complete(const IndexItem& item) const noexcept {
     unsigned left = of_tag(item.value, viewed_);
     KeyTable& table = views_->table;
+    ++views_->listed;
     if (!has_many_gone() && table.has_room(kClasses - 1)) [[likely]] {
       left = for_each_class(
           left, [&](int c) { return table.push_into_room(envelope_of(c, item.value), item); });
@@ -468,6 +489,7 @@ class KeyIndex {
     if (left != 0) [[unlikely]]
       feed(left, item);
   }
+  bool has_one_view() const noexcept { return (viewed_ & (viewed_ - 1)) == 0; }
   bool has_many_gone() const noexcept { return views_->gone > size_ / 2 + kFewGone; }
   void forget_viewed() noexcept;
   void drop_views() const noexcept;

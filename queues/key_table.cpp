@@ -152,9 +152,7 @@ void KeyTable::discard_moved() noexcept {
   discarded_ += slots;
 }
 
-void KeyTable::insert(const Slot& content) noexcept {
-  put_into(place_of(content.key), content);
-}
+void KeyTable::insert(const Slot& content) noexcept { put_into(place_of(content.key), content); }
 
 // The place keeps its mark.
 inline void KeyTable::put_into(Slot* slot, const Slot& content) noexcept {
