@@ -214,6 +214,12 @@ std::vector<EngineTask> tasks_of(const std::string& subset) {
             [](EnginePoint& point) { point.order = Order::random_once_deep; });
   tasks.add(quick ? Depths{4, 8, 32, 1024} : Depths{1, 2, 4, 8, 16, 32, 64, 128, 1024},
             [](EnginePoint& point) { point.order = Order::random_again; });
+  // The same beside wildcards of two kinds.
+  tasks.add(quick ? Depths{8, 32} : Depths{2, 4, 8, 16, 32, 64, 128, 1024}, [](EnginePoint& point) {
+    point.order = Order::random_again;
+    point.keys = Keys::grid;
+    point.wildcard_percent = 10;
+  });
   // A few more than a table holds: it has begun to move to a larger one.
   tasks.add({1280, 5120}, [](EnginePoint& point) { point.order = Order::last_once_deep; });
 

@@ -298,14 +298,19 @@ class WindowedIndex {
   // A short window is full of holes, and worth an index; wildcards have not been seen lately.
   bool is_scattered() noexcept {
     if (!window_.is_scattered_group() || window_.entries() < kFewScattered) return false;
-    const std::uint64_t newest = window_.at(window_.tail() - 1).sequence;
-    if (std::exchange(wild_search_, false)) calm_since_ = newest;
-    if (newest - calm_since_ < wariness_ * kCalm) return false;
-    wariness_ = std::max(1u, wariness_ / 4);
+    if (!is_calm()) return false;
     const auto is_wild = [](const QueueEntry& entry) { return entry.key.mask != kExact; };
     return window_.find_if(is_wild) == Window::kNone;
   }
   void note_search(const MatchKey& key) noexcept { wild_search_ |= key.mask != kExact; }
+  // Searches with wildcards have not been seen for so long that an index may be worth it again.
+  bool is_calm() noexcept {
+    const std::uint64_t newest = window_.at(window_.tail() - 1).sequence;
+    if (std::exchange(wild_search_, false)) calm_since_ = newest;
+    if (newest - calm_since_ < wariness_ * kCalm) return false;
+    wariness_ = std::max(1u, wariness_ / 4);
+    return true;
+  }
 
   // Entries that come to a full window go through it and the index. Where as many leave the index
   // meanwhile, the queue stays as long as it is, and where the index holds as many as the window,
@@ -436,7 +441,7 @@ class WindowedIndex {
     if (is_older(newest_counted_, window_.at(window_.head()).sequence)) {
       newest_counted_ = window_.at(window_.tail() - 1).sequence;
       passed_ = most_passed_ = 0;
-      if (!std::exchange(wild_search_, false)) wariness_ = std::max(1u, wariness_ / 4);
+      is_calm();
     }
     passed_ += passed;
     most_passed_ = std::max(most_passed_, patience());

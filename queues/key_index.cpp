@@ -217,9 +217,9 @@ void KeyIndex::pop_gone(KeyTable::Slot* list) const noexcept {
 // The oldest message of a list that is still there.
 KeyIndex::Found KeyIndex::front_of(std::uint64_t envelope, std::uint64_t& depth) const noexcept {
   while (KeyTable::Slot* const list = views_->table.find(envelope)) {
-    ++depth;
     if (const Found slot = still_there(list->oldest)) return slot;
     pop_gone(list);
+    ++depth;
   }
   return nullptr;
 }
@@ -230,6 +230,7 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
   const int key_class = class_of(key);
   const unsigned own = 1u << key_class;
   if ((fed_ & own) != 0) {
+    ++depth;
     if (const Found front = front_of(envelope_of(key_class, key.bits), depth))
       return {front, 0, front->oldest.sequence};
     if (is_complete(key_class)) return {};

@@ -14,6 +14,8 @@ namespace {
 
 class Adaptive : public testing::Test {
  protected:
+  explicit Adaptive(QueueSide side = QueueSide::posted) : queue_(resources_, {}, side) {}
+
   void append(int tag) {
     ASSERT_TRUE(queue_.has_room() || queue_.make_room());
     queue_.append({key_of(0, tag), nullptr, next_++});
@@ -42,17 +44,22 @@ class Adaptive : public testing::Test {
 
   // Entries that are matched in random order and come again.
   void go_round(int entries, int matches) {
-    std::minstd_rand random(1);
     for (int i = 0; i < matches; ++i) {
-      const int tag = static_cast<int>(random() % static_cast<unsigned>(entries));
+      const int tag = static_cast<int>(random_() % static_cast<unsigned>(entries));
       take(tag);
       append(tag);
     }
   }
 
   QueueResources resources_{*simd::available_kernels(0), 0, AdaptiveQueue::node_bytes({})};
-  AdaptiveQueue queue_{resources_, {}, QueueSide::posted};
+  AdaptiveQueue queue_;
   std::uint64_t next_ = 1;
+  std::minstd_rand random_;
+};
+
+class AdaptiveMessages : public Adaptive {
+ protected:
+  AdaptiveMessages() : Adaptive(QueueSide::unexpected) {}
 };
 
 TEST_F(Adaptive, ShortQueueTakesNoMemory) {
@@ -151,6 +158,32 @@ TEST_F(Adaptive, ShortQueueIsNotIndexedWhereSearchesHaveWildcards) {
     EXPECT_TRUE(queue_.find(key_of(kAnySource, 7), depth));
   }
   EXPECT_FALSE(queue_.is_indexed());
+}
+
+// Where messages come and go beside receives with wildcards, an index would have to list them all.
+TEST_F(AdaptiveMessages, AFewReturnToTheWindowWhereReceivesWithWildcardsComeLate) {
+  for (const int entries : {4, 24, 40}) {
+    for (int tag = 0; tag < entries; ++tag) append(tag);
+    go_round(entries, 400);
+    EXPECT_TRUE(queue_.is_indexed()) << entries;
+    const auto search_among_rounds = [&] {
+      for (int i = 0; i < 500; ++i) {
+        go_round(entries, 3);
+        std::uint64_t depth = 0;
+        const auto hit = queue_.find(key_of(kAnySource, i % entries), depth);
+        ASSERT_TRUE(hit);
+        EXPECT_EQ(key_tag(queue_.at(hit).key), i % entries);
+      }
+    };
+    search_among_rounds();
+    EXPECT_FALSE(queue_.is_indexed()) << entries;
+    go_round(entries, 4 * 64 + 200);  // the first windows without wildcards are not enough
+    EXPECT_TRUE(queue_.is_indexed()) << entries;
+    search_among_rounds();
+    EXPECT_FALSE(queue_.is_indexed()) << entries;
+    for (int tag = 0; tag < entries; ++tag) take(tag);
+    ASSERT_TRUE(queue_.empty());
+  }
 }
 
 TEST_F(Adaptive, EntriesBeyondTheLargestWindowAreIndexedUnasked) {

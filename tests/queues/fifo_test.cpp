@@ -115,6 +115,34 @@ TEST_F(FifoTest, EveryNodeGoesBackToThePool) {
   EXPECT_LE(memory_.used_bytes(), 8192u);
 }
 
+TEST_F(FifoTest, MarkStaysWhateverBecomesOfTheItems) {
+  EXPECT_TRUE(fifo_.is_bare());
+  push(1);
+  EXPECT_FALSE(fifo_.is_bare());
+  EXPECT_FALSE(fifo_.is_marked());
+  fifo_.mark();
+  for (std::uint64_t i = 2; i <= 12; ++i) push(i);
+  pop();
+  erase(6);
+  expect_all();
+  Fifo elsewhere;
+  elsewhere.take_over(fifo_);
+  EXPECT_FALSE(elsewhere.is_marked());
+  fifo_ = {};
+  fifo_.mark();
+  fifo_.take_over(elsewhere);
+  EXPECT_TRUE(fifo_.is_marked());
+  expect_all();
+  while (!expected_.empty()) pop();
+  EXPECT_TRUE(fifo_.empty());
+  EXPECT_TRUE(fifo_.is_marked());
+  push(20);
+  fifo_.clear(pool_);
+  expected_.clear();
+  EXPECT_TRUE(fifo_.is_marked());
+  EXPECT_FALSE(fifo_.is_bare());
+}
+
 TEST_F(FifoTest, FollowsADequeThroughRandomCalls) {
   std::mt19937 random(1);
   for (std::uint64_t next = 1; next < 20000;) {

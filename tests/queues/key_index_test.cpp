@@ -217,6 +217,60 @@ TEST(KeyIndex, MessagesLoggedAtHandAreFound) {
   }
 }
 
+// Whoever has filled and emptied a long queue without wildcards is taken to do so again, up to a
+// length: then messages are not logged, and the first search with a wildcard logs what is there.
+TEST(KeyIndex, MessagesAreLoggedInVainOnce) {
+  constexpr int kMessages = 12000;
+  Twin twin(QueueSide::unexpected, ~std::uint64_t{0} - kMessages);
+  const auto logged_as_filled = [&] {
+    const unsigned before = twin.logged_at_hand;
+    for (int i = 0; i < kMessages; ++i) EXPECT_TRUE(twin.push(i % 50, i / 50));
+    return twin.logged_at_hand - before;
+  };
+  const auto drain = [&] {
+    for (int i = kMessages - 1; i >= 0; --i) twin.take(i % 50, i / 50);
+    ASSERT_TRUE(twin.index.empty());
+  };
+  EXPECT_GT(logged_as_filled(), 2000u);
+  drain();
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(logged_as_filled(), 0u);
+    if (round < 2) drain();
+  }
+  for (int i = 0; i < 100; ++i) {
+    twin.look(kAnySource, 100 + i);
+    twin.look(i % 50, kAnyTag);
+  }
+  drain();
+  twin.push(1, 1);  // the empty queue has forgotten that no wildcards came
+  twin.take(1, 1);
+  for (int round = 0; round < 2; ++round) {
+    twin.take(kAnySource, 7000);
+    logged_as_filled();
+    twin.take(kAnySource, 70);
+    twin.take(7, kAnyTag);
+    twin.push(0, 70);
+    twin.push(7, 0);
+    drain();
+  }
+}
+
+// What leaves by exact receives is found gone in lists by searches: by none many of a long queue.
+TEST(KeyIndex, SearchesFindFewThatHaveGone) {
+  constexpr int kMessages = 30000;
+  constexpr int kLeft = 100;
+  Twin twin(QueueSide::unexpected);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(twin.push(i % 2, i));
+  for (int i = 0; i < 50; ++i) twin.look(5, kAnyTag);
+  for (int i = 0; i < 100; ++i) twin.take(i % 2, i);
+  for (int i = 0; i < kMessages; ++i) ASSERT_TRUE(twin.push(i % 2, i));
+  ASSERT_TRUE(twin.index.has_views());
+  for (int i = 0; i < kMessages - kLeft; ++i) twin.take(i % 2, i);
+  EXPECT_LE(twin.look(0, kAnyTag), 2048u);
+  EXPECT_LE(twin.look(0, kAnyTag), 1u);
+  EXPECT_LE(twin.look(1, kAnyTag), 2048u);
+}
+
 // Where there was no log, because no wildcards were to come, the first search makes one however
 // many messages wait.
 TEST(KeyIndex, SearchesBecomeShortWhereAPromiseIsWithdrawn) {
