@@ -90,7 +90,7 @@ class KeyIndex {
   bool has_views() const noexcept { return views_ != nullptr; }
   // A few messages wait, others come and go, and each is listed: to compare all takes less.
   bool toils() const noexcept {
-    return viewed_ != 0 && size_ <= (has_one_view() ? kFewInList : kFewInLists) &&
+    return size_ <= kFewInLists && viewed_ != 0 && (size_ <= kFewInList || !has_one_view()) &&
            views_->listed > 4 * size_ + kFewInLists && tables_[0].capacity() <= kMostToil;
   }
 
