@@ -36,9 +36,9 @@ namespace tagline {
 // made anew.
 //
 // Views are filled from a log (message_log.hpp), the messages in the order they arrived. A short
-// queue keeps none: the first search with a wildcard writes it, and from then on
-// it is kept until every class that is searched has its view, or a queue was filled and
-// emptied without such a search. When the queue has emptied, so has the log. A pass
+// queue keeps none, nor does a longer one that was filled and emptied without such a search: the
+// first search with a wildcard writes it, and from then on it is kept until every class that is
+// searched has its view, or as before. When the queue has emptied, so has the log. A pass
 // takes items off its front, drops those that are gone, and puts the others
 // behind what it has passed and into the views that want them:
 //
