@@ -347,8 +347,7 @@ void Bench::prepare(Subject& subject, double expected_pass_s) {
   }
   subject.iterations = static_cast<std::size_t>(std::clamp(effort_.batch_ms / pass_ms, 1.0, 1e6));
   const int all_rounds = is_late() ? kLeastRounds : effort_.rounds;
-  subject.rounds =
-      std::clamp(static_cast<int>(effort_.slow_s * 1e3 / pass_ms), 1, all_rounds);
+  subject.rounds = std::clamp(static_cast<int>(effort_.slow_s * 1e3 / pass_ms), 1, all_rounds);
   // Not by the length of a batch: of two structures whose passes take about as long as one, the
   // faster would find its entries in the caches, the other what was measured before it.
   subject.warm_up = subject.rounds == all_rounds;
