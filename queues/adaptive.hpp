@@ -307,7 +307,8 @@ class WindowedIndex {
   bool is_calm() noexcept {
     const std::uint64_t newest = window_.at(window_.tail() - 1).sequence;
     if (std::exchange(wild_search_, false)) calm_since_ = newest;
-    if (newest - calm_since_ < wariness_ * kCalm) return false;
+    // The newest of then may have left, and all that came later.
+    if (calm_since_ != 0 && is_older(newest, calm_since_ + wariness_ * kCalm)) return false;
     wariness_ = std::max(1u, wariness_ / 4);
     return true;
   }

@@ -55,8 +55,8 @@ void KeyIndex::clear_log() const noexcept {
 }
 
 void KeyIndex::set_hints(const Hints& hints) noexcept {
+  if (hints.wildcards == wildcards_) return;
   wildcards_ = hints.wildcards;
-  if (wildcards_ && is_logging()) return;
   log_no_more();
   if (!wildcards_) forget_log();
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -184,6 +185,28 @@ TEST_F(AdaptiveMessages, AFewReturnToTheWindowWhereReceivesWithWildcardsComeLate
     for (int tag = 0; tag < entries; ++tag) take(tag);
     ASSERT_TRUE(queue_.empty());
   }
+}
+
+// Whichever leaves, the newest among them.
+TEST_F(AdaptiveMessages, AFewAreNotMovedToAndFro) {
+  for (int tag = 0; tag < 24; ++tag) append(tag);
+  go_round(24, 400);
+  ASSERT_TRUE(queue_.is_indexed());
+  std::vector<int> there(24);
+  std::iota(there.begin(), there.end(), 0);
+  int moves = 0;
+  bool was_indexed = true;
+  for (int i = 24; i < 6000; ++i) {
+    int& tag = there[random_() % there.size()];
+    take(tag);
+    append(tag = i);
+    std::uint64_t depth = 0;
+    if (i % 30 == 0) EXPECT_TRUE(queue_.find(key_of(kAnySource, there[3]), depth));
+    moves += queue_.is_indexed() != was_indexed;
+    was_indexed = queue_.is_indexed();
+  }
+  EXPECT_LE(moves, 5);
+  EXPECT_FALSE(was_indexed);
 }
 
 TEST_F(Adaptive, EntriesBeyondTheLargestWindowAreIndexedUnasked) {
