@@ -36,7 +36,7 @@ namespace tagline {
 // - A short queue that never empties, and whose entries leave in any order, fills its window with
 //   holes: rather than close it up again and again, the index starts, unless wildcards are about,
 //   which cost more there. If they come later, a few messages return to the window, and next time
-//   more windows have to pass without them.
+//   more entries have to come without them.
 // - Beyond Window::kLargest entries the oldest move to the index in any case, so
 //   no search ever compares more than that many one after the other. Where that goes on, all of
 //   the window follows: new entries then go one way, not two.
@@ -344,7 +344,7 @@ class WindowedIndex {
     return found;
   }
 
-  // All entries of the index, where they are few. False: no memory, and nothing has changed.
+  // All entries of the index, where they are few. False: no memory, and all are where they were.
   [[gnu::noinline, gnu::cold]] bool return_to_window() noexcept {
     while (window_.capacity() <= index_->size()) {
       if (!window_.grow()) return false;
@@ -538,8 +538,8 @@ class WindowedIndex {
   std::size_t room_ = Window::kInline;  // entries of the window that come without further thought
   std::unique_ptr<KeyIndex> index_;
   bool indexing_ = index_at_once;
-  bool wild_search_ = false;      // one with a wildcard, since the window was last full of holes
-  std::uint64_t calm_since_ = 0;  // a sequence number: later there was none
+  bool wild_search_ = false;      // one with a wildcard, since is_calm() was last asked
+  std::uint64_t calm_since_ = 0;  // a sequence number: there was none since; 0: never
   unsigned wariness_ = 1;         // how much more an index has to be worth: wildcards made it toil
   bool had_index_ = false;        // which was of use: the next one starts sooner
   std::size_t indexed_before_ = 0;  // entries, when the window last gave some of its own away

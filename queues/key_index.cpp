@@ -120,6 +120,7 @@ void KeyIndex::begin_anew(std::uint64_t sequence) noexcept {
   clear_log();
   walked_ = 0;
   first_ = sequence;
+  few_listed_ = kFewListed;
   // A view that some of the log had not come to lacks nothing now.
   viewed_ = fed_ = wanted_;
   if (wild_search_) {
@@ -226,7 +227,10 @@ KeyIndex::Found KeyIndex::front_of(std::uint64_t envelope, std::uint64_t& depth)
 
 KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) const noexcept {
   wild_search_ = true;
-  if (views_ != nullptr) views_->table.go_on_moving();
+  if (views_ != nullptr) {
+    views_->table.go_on_moving();
+    ++views_->asked;
+  }
   const int key_class = class_of(key);
   const unsigned own = 1u << key_class;
   if ((fed_ & own) != 0) {
@@ -290,6 +294,7 @@ void KeyIndex::take_found(Hit found, void** cookie) noexcept {
 
 [[gnu::flatten]] void KeyIndex::take_found(Listed found, void** cookie) noexcept {
   wild_search_ = true;
+  ++views_->asked;
   const unsigned own = 1u << class_of_envelope(found.list_->key);
   if (!views_->table.pop_at_hand(found.list_))
     return take_listed_further(found.list_, found.slot_, cookie);
@@ -302,7 +307,7 @@ void KeyIndex::take_found(Hit found, void** cookie) noexcept {
                                             void** cookie) noexcept {
   KeyTable& table = views_->table;
   const std::uint64_t bits = slot->key;
-  if (size_ < views_->few) {
+  if (size_ < few_listed_) {
     for_each_class(of_tag(bits, views), [&](int) { return ++views_->gone != 0; });
     return take_oldest(slot, cookie);
   }
@@ -358,7 +363,7 @@ void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned 
     table.push(envelope_of(std::countr_zero(left), item.value), item);
   }
   if (!has_many_gone()) return;
-  views_->few = 0;
+  few_listed_ = 0;
   // One in, two that are gone out: so a view that is seldom asked stays about as long as the
   // queue, but where its oldest message stays, and the fronts of lists that are drained in order
   // are soon those of the queue again.
@@ -374,12 +379,11 @@ void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned 
 // When every message has gone: what complete views list is gone, too.
 void KeyIndex::forget_viewed() noexcept {
   if (views_ == nullptr) return;
-  views_->listed = 0;
+  views_->listed = views_->asked = 0;
   if (views_->table.empty()) return;
   if (views_->table.capacity() > kMostForgotten) return drop_views();
   views_->table.forget();
   views_->gone = 0;
-  views_->few = kFewListed;
 }
 
 void KeyIndex::drop_views() const noexcept {

@@ -36,7 +36,7 @@ namespace tagline {
 // made anew.
 //
 // Views are filled from a log (message_log.hpp), the messages in the order they arrived. A short
-// queue keeps none, nor does a longer one that was filled and emptied without such a search: the
+// queue has none, nor does a longer one that was filled and emptied without such a search: the
 // first search with a wildcard writes it, and from then on it is kept until every class that is
 // searched has its view, or as before. When the queue has emptied, so has the log. A pass
 // takes items off its front, drops those that are gone, and puts the others
@@ -88,10 +88,12 @@ class KeyIndex {
 
   // Receives with wildcards have asked for lists of messages.
   bool has_views() const noexcept { return views_ != nullptr; }
-  // A few messages wait, others come and go, and each is listed: to compare all takes less.
+  // Few messages have waited for a while, others come and go, and each is listed for searches that
+  // are not too rare: to compare all takes less.
   bool toils() const noexcept {
     return size_ <= kFewInLists && viewed_ != 0 && (size_ <= kFewInList || !has_one_view()) &&
-           views_->listed > 4 * size_ + kFewInLists && tables_[0].capacity() <= kMostToil;
+           views_->listed > 4 * size_ + kFewInLists &&
+           views_->listed < kMostListed * views_->asked && tables_[0].capacity() <= kMostToil;
   }
 
   // Whether one look tells the oldest entry that meets an exact key: no entry has a wildcard,
@@ -154,6 +156,7 @@ class KeyIndex {
     if (!is_complete(class_of_envelope(envelope))) return false;
     if (views_->table.find(envelope) != nullptr) return false;  // it may list what is gone
     wild_search_ = true;
+    ++views_->asked;
     in_order_ = false;
     return true;
   }
@@ -358,6 +361,7 @@ class KeyIndex {
   static constexpr std::size_t kFewInList = 48;
   static constexpr std::size_t kFewInLists = 256;
   static constexpr std::size_t kMostToil = 4096;
+  static constexpr std::size_t kMostListed = 128;  // messages for each search
 
   // So many may go and stay in each list of theirs, for one search to pop.
   static constexpr std::size_t kFewListed = 2048;
@@ -369,18 +373,17 @@ class KeyIndex {
     ~Views() { table.abandon(); }
     NodePool pool;
     KeyTable table;
-    std::size_t gone = 0;    // about so many of the items
-    std::size_t listed = 0;  // messages, since the queue was empty
-    // Whoever takes one of fewer messages does not ask whether it is the oldest of its lists.
-    // 0 where that leaves too many as more messages come: until the queue has been empty.
-    std::size_t few = kFewListed;
+    std::size_t gone = 0;  // about so many of the items
+    // Since more than a few messages waited, or none:
+    std::size_t listed = 0;  // messages
+    std::size_t asked = 0;   // searches
   };
 
   // So many messages wait without a log where no search has had a wildcard: the next one makes
   // one of all that are there, which a later search would have to do with more.
   static constexpr std::size_t kMostUnlogged = 4096;
   // The same once so many as that were logged in vain: the first search with a wildcard, if one
-  // comes after all, takes a millisecond at most. A few more than a power of two.
+  // comes after all, takes about a millisecond. A few more than a power of two.
   static constexpr std::size_t kManyUnlogged = 65536 + 65536 / 8;
   // Items of the views that may be gone beyond half as many as there are messages.
   static constexpr std::size_t kFewGone = 64;
@@ -482,6 +485,7 @@ class KeyIndex {
     unsigned left = of_tag(item.value, viewed_);
     KeyTable& table = views_->table;
     ++views_->listed;
+    if (size_ > kFewInLists) views_->listed = views_->asked = 0;
     if (!has_many_gone() && table.has_room(kClasses - 1)) [[likely]] {
       left = for_each_class(
           left, [&](int c) { return table.push_into_room(envelope_of(c, item.value), item); });
@@ -503,6 +507,9 @@ class KeyIndex {
   // The line of what every operation looks at. Of the unexpected side views and log change
   // what a search costs, never what it finds, so a search may work on them.
   std::size_t size_ = 0;
+  // Whoever takes one of fewer messages does not ask whether it is the oldest of its lists. 0 where
+  // that leaves too many as more messages come: until the queue has been empty.
+  mutable std::size_t few_listed_ = kFewListed;
   mutable std::size_t log_from_size_;  // with as many entries messages are logged: 0 where there
                                        // is a log, the largest number where there is never one
   unsigned wild_classes_ = 0;          // a bit for each class but 0 that holds entries

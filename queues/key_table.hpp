@@ -246,7 +246,7 @@ class alignas(kCacheLine) KeyTable {
   // How many keys a table of this capacity takes before it grows. Probes are short where half of
   // the slots are used, and a table's first use costs what its memory does: a page fault for 128
   // slots. A small one stays in a cache all the same, so in that a quarter is used: fewer
-  // slots have a neighbour that has to be asked when they empty, which nobody can foresee.
+  // keys find their slot taken by another, which nobody can foresee.
   // In both a bit more: programs like to wait for a power of two of messages and a few others, and
   // would move all of them for these.
   static constexpr std::size_t limit_of(std::size_t capacity) noexcept {

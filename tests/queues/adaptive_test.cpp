@@ -209,6 +209,30 @@ TEST_F(AdaptiveMessages, AFewAreNotMovedToAndFro) {
   EXPECT_FALSE(was_indexed);
 }
 
+// Nor where such receives are rare, or where few wait only now and then.
+TEST_F(AdaptiveMessages, IndexStaysWhereItPays) {
+  const auto search = [&] {
+    std::uint64_t depth = 0;
+    EXPECT_FALSE(queue_.find(key_of(kAnySource, 1 << 20), depth));
+  };
+  for (int tag = 0; tag < 200; ++tag) append(tag);
+  for (int i = 0; i < 40; ++i) search();
+  for (int i = 0; i < 40; ++i) {
+    search();
+    go_round(200, 500);
+    ASSERT_TRUE(queue_.is_indexed()) << i;
+  }
+  for (int tag = 200; tag < 600; ++tag) append(tag);
+  for (int i = 0; i < 20; ++i) {
+    for (int tag = 599; tag >= 20; --tag) take(tag);
+    for (int tag = 20; tag < 600; ++tag) {
+      if (tag % 8 == 0) search();
+      append(tag);
+    }
+    ASSERT_TRUE(queue_.is_indexed()) << i;
+  }
+}
+
 TEST_F(Adaptive, EntriesBeyondTheLargestWindowAreIndexedUnasked) {
   for (int tag = 0; tag < 150000; ++tag) append(tag);
   EXPECT_LE(search_in_vain(), 65536u);
