@@ -214,6 +214,7 @@ TEST_F(AdaptiveMessages, IndexStaysWhereItPays) {
   const auto search = [&] {
     std::uint64_t depth = 0;
     EXPECT_FALSE(queue_.find(key_of(kAnySource, 1 << 20), depth));
+    EXPECT_FALSE(queue_.find(key_of(5, kAnyTag), depth));
   };
   for (int tag = 0; tag < 200; ++tag) append(tag);
   for (int i = 0; i < 40; ++i) search();
