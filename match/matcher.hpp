@@ -70,11 +70,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     if (!is_context(context, envelope)) [[unlikely]] {
       return with_context<&QueueMatcher::post_receive>(envelope, receive, message, handle);
     }
-    const MatchKey key = exact_key(envelope);
-    if (!is_exact(envelope))
-      return Ways::template meet_any<Unmet::waits>(context, key.bits, receive, message, handle);
-    return Ways::template meet<TAGLINE_POSTED, Unmet::waits>(context, key.bits, receive, message,
-                                                             handle);
+    return Ways::template meet_receive<Unmet::waits>(context, envelope, receive, message, handle);
   }
 
   [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
@@ -96,10 +92,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     }
     if (found != nullptr) [[unlikely]]
       return claim_and_tell(context, envelope, message, found);
-    const MatchKey key = exact_key(envelope);
-    if (!is_exact(envelope))
-      return Ways::template meet_any<Unmet::leaves>(context, key.bits, nullptr, message);
-    return Ways::template meet<TAGLINE_POSTED, Unmet::leaves>(context, key.bits, nullptr, message);
+    return Ways::template meet_receive<Unmet::leaves>(context, envelope, nullptr, message);
   }
 
   [[gnu::flatten]] tagline_status match_message(Envelope envelope,

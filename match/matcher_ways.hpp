@@ -48,6 +48,24 @@ class MatcherWays : public tagline_matcher {
   // What becomes of what a call brings, if it meets nothing.
   enum class Unmet : std::uint8_t { waits, leaves };
 
+  // What every receive does. Behind an index nobody may foresee which wildcard the next one has,
+  // if any, so the index is asked for first: without one, these are one branch each.
+  template <Unmet unmet, class... Handle>
+  [[gnu::always_inline]] tagline_status meet_receive(Context* context, const Envelope& envelope,
+                                                     void* receive, void** message,
+                                                     Handle... handle) noexcept {
+    const std::uint64_t bits = exact_key(envelope).bits;
+    if constexpr (OffersIndex<Queue>) {
+      if (context->unexpected.is_indexed()) {
+        return is_exact_in_one(envelope)
+                   ? look<TAGLINE_POSTED, unmet>(context, bits, receive, message, handle...)
+                   : look_for_any<unmet>(context, bits, receive, message, handle...);
+      }
+    }
+    if (!is_exact(envelope)) return meet_any<unmet>(context, bits, receive, message, handle...);
+    return meet<TAGLINE_POSTED, unmet>(context, bits, receive, message, handle...);
+  }
+
   // What every call with an exact key does. own: the side of what it brings; met: where to put
   // the cookie of what it meets; handle: of receives. bits: source and tag as the envelope has
   // them, here and below. In four ways, from little to much; each but the first saves registers
@@ -153,14 +171,10 @@ class MatcherWays : public tagline_matcher {
     return done(TAGLINE_NOT_FOUND);
   }
 
-  // The same for receives with wildcards.
+  // The same for receives with wildcards, where there is no index.
   template <Unmet unmet, class... Handle>
   [[gnu::noinline]] tagline_status meet_any(Context* context, std::uint64_t bits, void* receive,
                                             void** message, Handle... handle) noexcept {
-    if constexpr (OffersIndex<Queue>) {
-      if (context->unexpected.is_indexed())
-        return look_for_any<unmet>(context, bits, receive, message, handle...);
-    }
     if (!context->unexpected.empty())
       return search_any<unmet>(context, bits, receive, message, handle...);
     if constexpr (unmet == Unmet::waits) return append_any(context, bits, receive, handle...);

@@ -85,7 +85,7 @@ bool KeyIndex::reserve_message() noexcept {
 // and once it is long.
 bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
   if (size_ == 0) {
-    begin_anew(entry.sequence);
+    begin_anew();
   } else if (size_ == log_from_size_) {
     start_log();
   }
@@ -114,12 +114,11 @@ bool KeyIndex::push_and_list_at_once(const QueueEntry& entry) noexcept {
 }
 
 // Every message has gone.
-void KeyIndex::begin_anew(std::uint64_t sequence) noexcept {
+void KeyIndex::begin_anew() noexcept {
   const std::size_t logged = logged_;
   const bool was_short = logged <= kMostUnlogged;
   clear_log();
   walked_ = 0;
-  first_ = sequence;
   few_listed_ = kFewListed;
   // A view that some of the log had not come to lacks nothing now.
   viewed_ = fed_ = wanted_;
@@ -229,7 +228,7 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
   wild_search_ = true;
   if (views_ != nullptr) {
     views_->table.go_on_moving();
-    ++views_->asked;
+    note_asked();
   }
   const int key_class = class_of(key);
   const unsigned own = 1u << key_class;
@@ -293,24 +292,39 @@ void KeyIndex::take_found(Hit found, void** cookie) noexcept {
 }
 
 [[gnu::flatten]] void KeyIndex::take_found(Listed found, void** cookie) noexcept {
-  wild_search_ = true;
-  ++views_->asked;
-  const unsigned own = 1u << class_of_envelope(found.list_->key);
+  note_asked();
   if (!views_->table.pop_at_hand(found.list_))
     return take_listed_further(found.list_, found.slot_, cookie);
-  take_viewed(found.slot_, viewed_ & ~own, cookie);
+  take_popped(found.list_->key, found.slot_, cookie);
 }
 
-// Takes a message that views of these classes list, complete ones. What calls nothing, and behind
-// that what may: a list that goes on, or whose slot has neighbours.
-[[gnu::flatten]] void KeyIndex::take_viewed(KeyTable::Slot* slot, unsigned views,
-                                            void** cookie) noexcept {
+// Takes a message that one list, this one's, no longer has, but those of other classes.
+[[gnu::always_inline]] inline void KeyIndex::take_popped(std::uint64_t envelope,
+                                                         KeyTable::Slot* slot,
+                                                         void** cookie) noexcept {
+  if (size_ >= few_listed_)
+    return take_viewed_of_many(slot, viewed_ & ~class_bit_of(envelope), cookie);
+  // One is taken off without a look which it is: it may be of a class whose view is not complete.
+  const unsigned lists = number_of(of_tag(slot->key, viewed_));
+  views_->gone += lists - (lists != 0);
+  take_oldest(slot, cookie);
+}
+
+// Takes a message that all complete views list.
+[[gnu::flatten]] void KeyIndex::take_viewed(KeyTable::Slot* slot, void** cookie) noexcept {
+  if (size_ >= few_listed_) return take_viewed_of_many(slot, viewed_, cookie);
+  views_->gone += number_of(of_tag(slot->key, viewed_));
+  take_oldest(slot, cookie);
+}
+
+// Takes a message that views of these classes list; where it is the oldest of its list, it leaves
+// that. What calls nothing, and behind that what may: a list that goes on, or whose slot has
+// neighbours.
+[[gnu::noinline, gnu::flatten]] void KeyIndex::take_viewed_of_many(KeyTable::Slot* slot,
+                                                                   unsigned views,
+                                                                   void** cookie) noexcept {
   KeyTable& table = views_->table;
   const std::uint64_t bits = slot->key;
-  if (size_ < few_listed_) {
-    for_each_class(of_tag(bits, views), [&](int) { return ++views_->gone != 0; });
-    return take_oldest(slot, cookie);
-  }
   if (table.is_moving() || table.empty()) [[unlikely]]
     return take_viewed_further(slot, views, cookie);
   const unsigned left = for_each_class(of_tag(bits, views), [&](int c) {
@@ -334,9 +348,9 @@ void KeyIndex::take_found(Hit found, void** cookie) noexcept {
 [[gnu::noinline, gnu::flatten]] void KeyIndex::take_listed_further(KeyTable::Slot* list,
                                                                    KeyTable::Slot* slot,
                                                                    void** cookie) noexcept {
-  const unsigned own = 1u << class_of_envelope(list->key);
+  const std::uint64_t envelope = list->key;
   views_->table.pop(list);
-  take_viewed(slot, viewed_ & ~own, cookie);
+  take_popped(envelope, slot, cookie);
 }
 
 void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned views) noexcept {
@@ -355,7 +369,7 @@ void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned 
 
 // Lists a message. Without memory, or where they list mostly what is gone, the views are of
 // no more use.
-[[gnu::noinline]] void KeyIndex::feed(unsigned classes, const IndexItem& item) const noexcept {
+[[gnu::noinline]] void KeyIndex::feed(unsigned classes, IndexItem item) const noexcept {
   KeyTable& table = views_->table;
   classes = of_tag(item.value, classes);
   for (unsigned left = classes; left != 0; left &= left - 1) {

@@ -108,7 +108,7 @@ class KeyIndex {
   // Takes out what look() has found.
   void take_found(Found slot, void** cookie) noexcept {
     if (viewed_ != 0) [[unlikely]]
-      return take_viewed(slot, viewed_, cookie);
+      return take_viewed(slot, cookie);
     take_oldest(slot, cookie);
   }
 
@@ -148,15 +148,15 @@ class KeyIndex {
     if (viewed_ == 0 || views_->table.is_moving() || tables_[0].is_moving()) return {};
     if (views_->table.empty()) return {};
     KeyTable::Slot* const list = views_->table.look_now(envelope);  // an unfinished one will do
-    return {list, list == nullptr ? nullptr : still_there(list->oldest)};
+    if (list == nullptr) return {};
+    return {list, if_not_gone(list->oldest, tables_[0].look_now(list->oldest.value))};
   }
   void take_found(Listed found, void** cookie) noexcept;
   // Where no list has told the oldest: whether one tells that there is none.
   bool lists_none(std::uint64_t envelope) noexcept {
     if (!is_complete(class_of_envelope(envelope))) return false;
     if (views_->table.find(envelope) != nullptr) return false;  // it may list what is gone
-    wild_search_ = true;
-    ++views_->asked;
+    note_asked();
     in_order_ = false;
     return true;
   }
@@ -338,6 +338,9 @@ class KeyIndex {
     return ((envelope & kSourceMask) == kOpenSource ? 1 : 0) |
            ((envelope & kTagMask) == kOpenTag ? 2 : 0);
   }
+  static constexpr unsigned class_bit_of(std::uint64_t envelope) noexcept {
+    return 1u << class_of_envelope(envelope);
+  }
   static constexpr std::uint64_t envelope_of(int key_class, std::uint64_t bits) noexcept {
     return (bits & kClassBits[key_class]) | kClassOpen[key_class];
   }
@@ -346,6 +349,9 @@ class KeyIndex {
   static unsigned of_tag(std::uint64_t bits, unsigned classes) noexcept {
     return (bits & kTagSign) == 0 ? classes : classes & kWithTag;
   }
+  // Of wildcard classes in a set. What popcount() is, which calls a function where any x86 will do:
+  // the numbers of all eight sets, two bits each, and the first class is bit 1.
+  static unsigned number_of(unsigned classes) noexcept { return 0b1110100110010100u >> classes & 3; }
   // visit(c) for those classes that are in the set, until it returns false; the rest of the set.
   // Spelled out, because the bits of a class are then constants.
   template <class Visit>
@@ -374,7 +380,7 @@ class KeyIndex {
     NodePool pool;
     KeyTable table;
     std::size_t gone = 0;  // about so many of the items
-    // Since more than a few messages waited, or none:
+    // Since as many messages as kFewInLists waited, or none:
     std::size_t listed = 0;  // messages
     std::size_t asked = 0;   // searches
   };
@@ -405,7 +411,7 @@ class KeyIndex {
   bool push_and_list_at_once(const QueueEntry& entry) noexcept;
   void log_and_view(const QueueEntry& entry) noexcept;
   bool push_wild_at_once(const QueueEntry& entry) noexcept;
-  void begin_anew(std::uint64_t sequence) noexcept;
+  void begin_anew() noexcept;
 
   static int class_of(const MatchKey& key) noexcept {
     return (key_any_source(key) ? 1 : 0) | (key_any_tag(key) ? 2 : 0);
@@ -437,7 +443,9 @@ class KeyIndex {
   bool start_log() const noexcept;
 
   Found front_of(std::uint64_t envelope, std::uint64_t& depth) const noexcept;
-  void take_viewed(KeyTable::Slot* slot, unsigned views, void** cookie) noexcept;
+  void take_popped(std::uint64_t envelope, KeyTable::Slot* slot, void** cookie) noexcept;
+  void take_viewed(KeyTable::Slot* slot, void** cookie) noexcept;
+  void take_viewed_of_many(KeyTable::Slot* slot, unsigned views, void** cookie) noexcept;
   void take_viewed_further(KeyTable::Slot* slot, unsigned views, void** cookie) noexcept;
   void take_listed_further(KeyTable::Slot* list, KeyTable::Slot* slot, void** cookie) noexcept;
   void leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned views) noexcept;
@@ -473,19 +481,29 @@ class KeyIndex {
   // The slot of a message that a view or the log lists, if it has not gone. Of
   // one key the oldest goes first, so it has gone if all that are left are newer.
   KeyTable::Slot* still_there(const IndexItem& item) const noexcept {
-    if (is_older(item.sequence, first_)) return nullptr;
-    KeyTable::Slot* slot = tables_[0].find(item.value);
+    return if_not_gone(item, tables_[0].find(item.value));
+  }
+  static KeyTable::Slot* if_not_gone(const IndexItem& item, KeyTable::Slot* slot) noexcept {
     return slot == nullptr || is_older(item.sequence, slot->oldest.sequence) ? nullptr : slot;
   }
 
+  // For toils(), where it may say so.
+  void note_listed() const noexcept {
+    ++views_->listed;
+    if (size_ == kFewInLists) views_->listed = views_->asked = 0;  // more are about to wait
+  }
+  void note_asked() const noexcept {
+    wild_search_ = true;
+    views_->asked += size_ <= kFewInLists;
+  }
+
   void pop_gone(KeyTable::Slot* list) const noexcept;
-  void feed(unsigned classes, const IndexItem& item) const noexcept;
+  void feed(unsigned classes, IndexItem item) const noexcept;
   // feed() for complete views. It calls nothing, but last.
-  [[gnu::always_inline]] void feed_complete(const IndexItem& item) const noexcept {
+  [[gnu::always_inline]] void feed_complete(IndexItem item) const noexcept {
     unsigned left = of_tag(item.value, viewed_);
     KeyTable& table = views_->table;
-    ++views_->listed;
-    if (size_ > kFewInLists) views_->listed = views_->asked = 0;
+    if (size_ <= kFewInLists) note_listed();
     if (!has_many_gone() && table.has_room(kClasses - 1)) [[likely]] {
       left = for_each_class(
           left, [&](int c) { return table.push_into_room(envelope_of(c, item.value), item); });
@@ -516,7 +534,6 @@ class KeyIndex {
   mutable unsigned viewed_ = 0;        // a bit for each class whose view is complete: it lists
                                        // the log too, not only what was passed
   std::uint64_t last_gone_ = 0;        // a sequence number
-  std::uint64_t first_ = 0;            // the sequence number that followed when all had gone
   bool in_order_ = true;
   const QueueSide side_;
   bool wildcards_ = true;  // may come

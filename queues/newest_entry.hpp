@@ -104,7 +104,7 @@ class NewestEntry {
     return true;
   }
 
-  void append(const QueueEntry& entry) noexcept {
+  [[gnu::always_inline]] void append(const QueueEntry& entry) noexcept {
     if (waits_) older_.append(newest_);
     newest_ = entry;
     waits_ = true;
