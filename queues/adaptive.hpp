@@ -282,6 +282,7 @@ class WindowedIndex {
   static constexpr unsigned kMostWary = 1024;
   static constexpr std::uint64_t kCalm = 64;  // entries that come without a search with wildcards
   static constexpr std::size_t kShort = 48;   // entries that are compared faster than indexed once
+  static constexpr std::size_t kMany = 96;    // that are listed faster than first compared
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
   static constexpr std::size_t kMovesOfSearch = 512;           // of the entries it passed
@@ -292,7 +293,7 @@ class WindowedIndex {
   }
   // Entries that are compared faster than indexed, where there has been an index.
   std::size_t most_before_index() const noexcept {
-    return index_->has_views() ? Window::kGroup : Window::kInline;
+    return index_->has_views() && index_->peak() < kMany ? Window::kGroup : Window::kInline;
   }
 
   // A short window is full of holes, and worth an index; wildcards have not been seen lately.

@@ -86,6 +86,8 @@ class KeyIndex {
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
 
+  // Entries, those of one key counted once, that waited together of late; of exact keys.
+  std::size_t peak() const noexcept { return tables_[0].peak(); }
   // Receives with wildcards have asked for lists of messages.
   bool has_views() const noexcept { return views_ != nullptr; }
   // Few messages have waited for a while, others come and go, and each is listed for searches that

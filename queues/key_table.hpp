@@ -66,6 +66,8 @@ class alignas(kCacheLine) KeyTable {
   std::size_t size() const noexcept { return size_; }
   std::size_t capacity() const noexcept { return now_.capacity() + old_.capacity(); }  // slots
   bool empty() const noexcept { return size_ == 0; }
+  // The largest size() of late: since as many pops as there are slots, or fewer.
+  std::size_t peak() const noexcept { return peak_; }
   bool is_moving() const noexcept { return old_.slots != nullptr; }
 
   Slot* find(std::uint64_t key) const noexcept { return empty() ? nullptr : look(key); }
