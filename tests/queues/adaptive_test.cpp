@@ -234,6 +234,24 @@ TEST_F(AdaptiveMessages, IndexStaysWhereItPays) {
   }
 }
 
+// Beside receives with wildcards 30 messages are compared, not listed, unless there were many of late.
+TEST_F(AdaptiveMessages, OfManyAFewAreListedAsTheyComeAndOfFewNone) {
+  const auto fill_and_empty = [&](int entries) {
+    for (int tag = 0; tag < entries; ++tag) append(tag);
+    const bool indexed = queue_.is_indexed();
+    std::uint64_t depth = 0;
+    for (int i = 0; i < 10; ++i) EXPECT_FALSE(queue_.find(key_of(kAnySource, 1 << 20), depth));
+    for (int tag = entries - 1; tag >= 0; --tag) take(tag);
+    return indexed;
+  };
+  for (int i = 0; i < 10; ++i) fill_and_empty(200);
+  EXPECT_TRUE(fill_and_empty(30));
+  for (int i = 0; i < 100; ++i) fill_and_empty(80);
+  EXPECT_FALSE(fill_and_empty(30));
+  for (int i = 0; i < 10; ++i) fill_and_empty(200);
+  EXPECT_TRUE(fill_and_empty(30));
+}
+
 TEST_F(Adaptive, EntriesBeyondTheLargestWindowAreIndexedUnasked) {
   for (int tag = 0; tag < 150000; ++tag) append(tag);
   EXPECT_LE(search_in_vain(), 65536u);
