@@ -46,7 +46,8 @@ constexpr Effort kStandard{9, 21, 1, 0.1, 0.05, 3, 200};
 constexpr Effort kFull{15, 35, 3, 20, 2, 3, 3600};
 constexpr int kLeastRounds = 3;
 constexpr int kLeastColdRounds = 5;
-constexpr int kColdWarmUp = 64;  // searches
+constexpr int kColdWarmUp = 64;          // searches
+constexpr double kLongestWarmUpMs = 20;  // of a pass: no cache keeps what a longer one touches
 
 // Points that are goals of their own get more time.
 constexpr std::size_t kDrainGoal = 65536;  // in random order, the slow structures included
@@ -348,9 +349,10 @@ void Bench::prepare(Subject& subject, double expected_pass_s) {
   subject.iterations = static_cast<std::size_t>(std::clamp(effort_.batch_ms / pass_ms, 1.0, 1e6));
   const int all_rounds = is_late() ? kLeastRounds : effort_.rounds;
   subject.rounds = std::clamp(static_cast<int>(effort_.slow_s * 1e3 / pass_ms), 1, all_rounds);
-  // Not by the length of a batch: of two structures whose passes take about as long as one, the
-  // faster would find its entries in the caches, the other what was measured before it.
-  subject.warm_up = subject.rounds == all_rounds;
+  // Not by the length of a batch or by the number of rounds: of two structures whose passes take
+  // about as long as these, the faster would find its entries in the caches, the other what was
+  // measured before it, and so stay the slower one.
+  subject.warm_up = pass_ms < kLongestWarmUpMs;
 }
 
 void Bench::run(const EngineTask& task) {
