@@ -39,20 +39,20 @@ class Contexts {
 
   bool empty() const noexcept { return contexts_.empty(); }
 
-  // The context used last, or nullptr.
-  Context* last() const noexcept { return last_; }
+  // The context of this id if it was used last, or nullptr.
+  Context* last_of(std::uint64_t id) const noexcept { return last_id_ == id ? last_ : nullptr; }
 
   // nullptr if there is none of this id.
   Context* find(std::uint64_t id) noexcept {
     Context* const known = look_up(id);
     // Not written again: the line may be in other caches as well.
-    if (known != last_ && known != nullptr) last_ = known;
+    if (known != last_ && known != nullptr) remember(known);
     return known;
   }
 
   // The same, and changes nothing: several threads may look at once.
   Context* look_up(std::uint64_t id) const noexcept {
-    if (last_ != nullptr && last_->id == id) [[likely]] {
+    if (last_ != nullptr && last_id_ == id) [[likely]] {
       return last_;
     }
     const auto found = contexts_.find(id);
@@ -64,13 +64,15 @@ class Contexts {
     if (Context* known = find(id)) return known;
     // Made before it is entered: no id stands in the map without its context.
     auto made = std::make_unique<Context>(id, *resources_, parameters_);
-    return last_ = contexts_.emplace(id, std::move(made)).first->second.get();
+    Context* const entered = contexts_.emplace(id, std::move(made)).first->second.get();
+    remember(entered);
+    return entered;
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
 
   void erase(std::uint64_t id) noexcept {
-    if (last_ != nullptr && last_->id == id) last_ = nullptr;
+    if (last_id_ == id) last_ = nullptr;
     contexts_.erase(id);
   }
 
@@ -121,7 +123,7 @@ class Contexts {
       if (!copy_entries(context->unexpected, copy->unexpected)) return false;
       contexts.emplace(id, std::move(copy));
     }
-    last_ = last_ == nullptr ? nullptr : contexts.at(last_->id).get();
+    if (last_ != nullptr) last_ = contexts.at(last_id_).get();
     contexts.swap(contexts_);
     resources.swap(resources_);
     resources->pool.doom();
@@ -145,6 +147,10 @@ class Contexts {
   static constexpr std::uint64_t kMostMoved = 4096;
   static constexpr std::size_t kMostContexts = 256;
 
+  void remember(Context* context) noexcept {
+    last_ = context;
+    last_id_ = context->id;
+  }
   std::size_t queue_bytes() const noexcept {
     return memory_.used_bytes() - memory_.deferred_bytes();
   }
@@ -163,6 +169,7 @@ class Contexts {
   }
 
   Context* last_ = nullptr;
+  std::uint64_t last_id_ = 0;  // beside it: whoever asks touches no line of the context for that
   const typename Queue::Parameters parameters_;
   const simd::Kernels& kernels_;
   NodeMemory memory_;

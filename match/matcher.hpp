@@ -38,7 +38,6 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   using Ways::contexts_;
   using Ways::done;
   using Ways::find_in;
-  using Ways::is_context;
   using Ways::look_after_memory;
   using Ways::make_room;
   using Ways::plan_pause;
@@ -66,8 +65,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   // than a short search.
   [[gnu::flatten]] tagline_status post_receive(Envelope envelope, void* receive, void** message,
                                                tagline_handle* handle) noexcept override {
-    Context* context = contexts_.last();
-    if (!is_context(context, envelope)) [[unlikely]] {
+    Context* const context = contexts_.last_of(envelope.context_id);
+    if (context == nullptr) [[unlikely]] {
       return with_context<&QueueMatcher::post_receive>(envelope, receive, message, handle);
     }
     return Ways::template meet_receive<Unmet::waits>(context, envelope, receive, message, handle);
@@ -75,8 +74,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
 
   [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
                                          void** receive) noexcept override {
-    Context* context = contexts_.last();
-    if (!is_context(context, envelope)) [[unlikely]] {
+    Context* const context = contexts_.last_of(envelope.context_id);
+    if (context == nullptr) [[unlikely]] {
       return with_context<&QueueMatcher::arrive>(envelope, message, receive);
     }
     return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::waits>(context, exact_key(envelope).bits,
@@ -86,8 +85,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   // Halves of these two, for hosts that store something only if it has to wait.
   [[gnu::flatten]] tagline_status claim(Envelope envelope, void** message,
                                         Envelope* found) noexcept override {
-    Context* context = contexts_.last();
-    if (!is_context(context, envelope)) [[unlikely]] {
+    Context* const context = contexts_.last_of(envelope.context_id);
+    if (context == nullptr) [[unlikely]] {
       return with_known_context<&QueueMatcher::claim>(envelope, message, found);
     }
     if (found != nullptr) [[unlikely]]
@@ -97,8 +96,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
 
   [[gnu::flatten]] tagline_status match_message(Envelope envelope,
                                                 void** receive) noexcept override {
-    Context* context = contexts_.last();
-    if (!is_context(context, envelope)) [[unlikely]] {
+    Context* const context = contexts_.last_of(envelope.context_id);
+    if (context == nullptr) [[unlikely]] {
       return with_known_context<&QueueMatcher::match_message>(envelope, receive);
     }
     return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::leaves>(context, exact_key(envelope).bits,
@@ -107,8 +106,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
 
   [[gnu::flatten]] tagline_status append_receive(Envelope envelope, void* receive,
                                                  tagline_handle* handle) noexcept override {
-    Context* context = contexts_.last();
-    if (!is_context(context, envelope)) [[unlikely]] {
+    Context* const context = contexts_.last_of(envelope.context_id);
+    if (context == nullptr) [[unlikely]] {
       return with_context<&QueueMatcher::append_receive>(envelope, receive, handle);
     }
     const MatchKey key = exact_key(envelope);
@@ -118,8 +117,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
 
   [[gnu::flatten]] tagline_status append_message(Envelope envelope,
                                                  void* message) noexcept override {
-    Context* context = contexts_.last();
-    if (!is_context(context, envelope)) [[unlikely]] {
+    Context* const context = contexts_.last_of(envelope.context_id);
+    if (context == nullptr) [[unlikely]] {
       return with_context<&QueueMatcher::append_message>(envelope, message);
     }
     return Ways::template append_exact<TAGLINE_UNEXPECTED>(context, exact_key(envelope).bits,

@@ -41,10 +41,6 @@ class MatcherWays : public tagline_matcher {
     return side == TAGLINE_POSTED ? context.posted : context.unexpected;
   }
 
-  static bool is_context(const Context* context, const Envelope& envelope) noexcept {
-    return context != nullptr && context->id == envelope.context_id;
-  }
-
   // What becomes of what a call brings, if it meets nothing.
   enum class Unmet : std::uint8_t { waits, leaves };
 

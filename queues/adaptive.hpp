@@ -78,7 +78,7 @@ class WindowedIndex {
   static constexpr Hit kBeyond = Hit(Window::kNone - 1);
 
   WindowedIndex(QueueResources& resources, Parameters, QueueSide side) noexcept
-      : window_(resources), resources_(&resources), side_(side) {}
+      : window_(resources, inline_slots()), resources_(&resources), side_(side) {}
 
   void set_hints(const Hints& hints) noexcept {
     hints_ = hints;
@@ -86,6 +86,9 @@ class WindowedIndex {
   }
 
   bool empty() const noexcept { return window_.empty() && !is_indexed(); }
+
+  // Wants is_indexed().
+  bool allows_overtaking() const noexcept { return indexed_->allows_overtaking(); }
 
   // The index holds something.
   bool is_indexed() const noexcept { return indexed_ != nullptr; }
@@ -150,7 +153,7 @@ class WindowedIndex {
   }
 
   // While there is an index, an entry may go straight there: see take_in().
-  bool has_room() const noexcept { return window_.length() < room_; }
+  bool has_room() const noexcept { return window_.has_room(); }
 
   bool make_room() noexcept {
     if (window_.length() < most_outside()) return true;
@@ -163,7 +166,7 @@ class WindowedIndex {
       }
     }
     if (window_.full() && !window_.grow()) return false;
-    if (!is_indexed()) room_ = window_.capacity();
+    if (!is_indexed()) window_.set_room(window_.capacity());
     return true;
   }
 
@@ -331,7 +334,7 @@ class WindowedIndex {
   }
   [[gnu::noinline, gnu::cold]] void shrink_window() noexcept {
     window_.shrink();
-    if (!is_indexed()) room_ = most_outside();
+    if (!is_indexed()) window_.set_room(most_outside());
   }
 
   // The index is a call away, so that a queue without one keeps its registers.
@@ -357,7 +360,7 @@ class WindowedIndex {
                   });
     leave_index();
     had_index_ = false;
-    room_ = most_outside();
+    window_.set_room(most_outside());
     calm_since_ = window_.at(window_.tail() - 1).sequence;
     wariness_ = std::min(4 * wariness_, kMostWary);
     return true;
@@ -416,7 +419,7 @@ class WindowedIndex {
     indexing_ = index_at_once;
     had_index_ = !index_->was_in_order();
     if (window_.is_mostly_past()) window_.shrink();
-    room_ = most_outside();
+    window_.set_room(most_outside());
   }
 
   std::size_t find_in_window(const MatchKey& key, std::uint64_t& depth) noexcept {
@@ -491,7 +494,7 @@ class WindowedIndex {
     }
     if (moved) {
       indexed_ = index_.get();
-      room_ = 0;
+      window_.set_room(0);
     }
     return moved;
   }
@@ -534,9 +537,17 @@ class WindowedIndex {
     }
   }
 
+  // Made where the bytes reserved for it are aligned: an aligned member would part those before it
+  // from what stands before this object, and all that every call looks at would not be one line.
+  Window::Slots& inline_slots() noexcept {
+    void* place = inline_bytes_;
+    std::size_t bytes = sizeof inline_bytes_;
+    return *::new (std::align(alignof(Window::Slots), sizeof(Window::Slots), place, bytes))
+        Window::Slots;
+  }
+
   KeyIndex* indexed_ = nullptr;  // the index, if it holds anything
   Window window_;
-  std::size_t room_ = Window::kInline;  // entries of the window that come without further thought
   std::unique_ptr<KeyIndex> index_;
   bool indexing_ = index_at_once;
   bool wild_search_ = false;      // one with a wildcard, since is_calm() was last asked
@@ -550,6 +561,7 @@ class WindowedIndex {
   QueueResources* resources_;
   const QueueSide side_;
   Hints hints_;
+  std::byte inline_bytes_[sizeof(Window::Slots) + alignof(Window::Slots) - sizeof(void*)];
 };
 
 using AdaptiveQueue = NewestEntry<WindowedIndex<false>>;

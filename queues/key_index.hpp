@@ -83,6 +83,8 @@ class KeyIndex {
   // with the first search that has one.
   void set_hints(const Hints& hints) noexcept;
 
+  bool allows_overtaking() const noexcept { return overtaking_; }
+
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
 
@@ -353,7 +355,9 @@ class KeyIndex {
   }
   // Of wildcard classes in a set. What popcount() is, which calls a function where any x86 will do:
   // the numbers of all eight sets, two bits each, and the first class is bit 1.
-  static unsigned number_of(unsigned classes) noexcept { return 0b1110100110010100u >> classes & 3; }
+  static unsigned number_of(unsigned classes) noexcept {
+    return 0b1110100110010100u >> classes & 3;
+  }
   // visit(c) for those classes that are in the set, until it returns false; the rest of the set.
   // Spelled out, because the bits of a class are then constants.
   template <class Visit>
@@ -538,7 +542,8 @@ class KeyIndex {
   std::uint64_t last_gone_ = 0;        // a sequence number
   bool in_order_ = true;
   const QueueSide side_;
-  bool wildcards_ = true;  // may come
+  bool wildcards_ = true;    // may come
+  bool overtaking_ = false;  // is allowed
   mutable bool passing_ = false;
   mutable bool wild_search_ = false;  // there was one since the index was empty
   mutable bool walks_log_ = false;    // one of a class that has no view

@@ -43,15 +43,16 @@ concept KeepsGroup = requires(Structure structure) {
 //                                    only_logs()
 //   take_in_and_list(entry)          or listed for receives with wildcards, if only_lists()
 //   take_in_at_once(entry)           the same, if it takes no memory
-//   is_indexed(), tells(), look(bits), tells_among(), look_among(bits), look_listed(bits),
-//   lists_none(bits), take_found(found, cookie)  see below
+//   is_indexed(), allows_overtaking(), tells(), look(bits), tells_among(), look_among(bits),
+//   look_listed(bits), lists_none(bits), take_found(found, cookie)  see below
 //   is_one_group()                   all it has can be compared at once;
 //   take_from_group(key, cookie, count)  then: take() by that
 //
 // Guarantees: those of the structure; the newest entry is found after all others,
 // because it is the last in order, unless overtaking is allowed.
+// What every call looks at comes first: of `adaptive`, one line.
 template <class Structure>
-class NewestEntry {
+class alignas(kCacheLine) NewestEntry {
  public:
   static constexpr const char* kName = Structure::kName;
   using Parameters = typename Structure::Parameters;
@@ -155,8 +156,8 @@ class NewestEntry {
   }
   bool tells() const noexcept requires KeepsIndex<Structure> { return older_.tells(); }
   auto look(std::uint64_t bits) noexcept requires KeepsIndex<Structure> {
-    const bool suffices =
-        __builtin_expect(overtaking_, 0) && is_newest_met({bits, kSourceMask | kTagMask});
+    const bool suffices = __builtin_expect(older_.allows_overtaking(), 0) &&
+                          is_newest_met({bits, kSourceMask | kTagMask});
     return suffices ? nullptr : older_.look(bits);
   }
   // The same where receives with wildcards wait.
@@ -298,10 +299,10 @@ class NewestEntry {
 
   static bool is_newest(Hit hit) noexcept { return hit == Structure::kBeyond; }
 
-  bool waits_ = false;
-  bool overtaking_ = false;
   QueueEntry newest_;
+  bool waits_ = false;
   Structure older_;
+  bool overtaking_ = false;
 };
 
 }  // namespace tagline

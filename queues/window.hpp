@@ -21,7 +21,7 @@ namespace tagline {
 //   holes      0 0 0 0 0 1 0 0 0       a bit of its own, so that no column is written
 //
 // Positions count up and hold until the window is closed up, shrinks or grows; the ring
-// wraps underneath. The first eight entries need no memory of their own. Holes go when
+// wraps underneath. The first eight entries lie in slots of the owner's. Holes go when
 // they reach an end, or when the window is full of them, or when they are half of a window
 // that is searched by more than one comparison: then it is closed up in place. A window
 // that was long and holds next to nothing becomes a short ring again, in the same memory.
@@ -41,9 +41,9 @@ class Window {
   static constexpr std::size_t kLargest = 65536;
   static constexpr std::size_t kNone = ~std::size_t{0};
 
-  explicit Window(QueueResources& resources) noexcept : resources_(&resources) {
-    use(inline_bits_, inline_mask_, inline_payload_, nullptr, kInline, kInline);
-  }
+  class Slots;
+  // inline_slots: of kInline entries, stays as long as the window.
+  Window(QueueResources& resources, Slots& inline_slots) noexcept;
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
   ~Window() { release(); }
@@ -59,6 +59,10 @@ class Window {
   // Positions [head(), tail()) hold entries and holes, the first one is an entry.
   std::size_t head() const noexcept { return head_; }
   std::size_t tail() const noexcept { return tail_; }
+
+  // So many may come without further thought of the owner's, who says so.
+  bool has_room() const noexcept { return length() < room_; }
+  void set_room(std::size_t entries) noexcept { room_ = entries; }
 
   // Takes the oldest entry if it meets the key; none: it does not. Wants !empty().
   Glance take_oldest(const MatchKey& key, void** cookie) noexcept {
@@ -357,7 +361,7 @@ class Window {
   }
 
   void release() noexcept {
-    if (bits_ != inline_bits_) resources_->memory.release(bits_, block_bytes(block_slots_));
+    if (hole_bits_ != nullptr) resources_->memory.release(bits_, block_bytes(block_slots_));
   }
 
   bool grow_into_block(std::size_t block_slots, std::size_t slots) noexcept;
@@ -365,6 +369,7 @@ class Window {
 
   std::size_t head_ = 0;
   std::size_t tail_ = 0;
+  std::size_t room_ = kInline;
   std::size_t wrap_;  // capacity - 1, a power of two
   // Of one group: a bit for each hole, the lowest one for the oldest entry, which is none.
   // Of more: their number.
@@ -373,16 +378,25 @@ class Window {
   std::uint64_t* bits_;
   std::uint64_t* mask_;
   Payload* payload_;
-  // Up to here one line: what a glance looks at.
-  std::uint64_t repeats_;  // times a group of bits of one capacity: the word is full of them
-  std::uint64_t* hole_bits_;
-  std::size_t block_slots_;  // there is memory for
+  std::uint64_t repeats_;     // times a group of bits of one capacity: the word is full of them
+  std::uint64_t* hole_bits_;  // nullptr: the inline slots, which are one group
+  std::size_t block_slots_;   // there is memory for
   QueueResources* resources_;
-  // Compared as a whole, whatever lies in them.
-  alignas(kCacheLine) std::uint64_t inline_bits_[kInline] = {};
-  std::uint64_t inline_mask_[kInline] = {};
-  Payload inline_payload_[kInline];
 };
+
+// Apart from the window, which then can lie where its owner wants it. Compared as a whole,
+// whatever lies in them.
+class alignas(kCacheLine) Window::Slots {
+  friend Window;
+  std::uint64_t bits_[kInline] = {};
+  std::uint64_t mask_[kInline] = {};
+  Payload payload_[kInline];
+};
+
+inline Window::Window(QueueResources& resources, Slots& inline_slots) noexcept
+    : resources_(&resources) {
+  use(inline_slots.bits_, inline_slots.mask_, inline_slots.payload_, nullptr, kInline, kInline);
+}
 
 inline bool Window::grow() noexcept {
   const std::size_t larger = 2 * capacity();

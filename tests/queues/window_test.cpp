@@ -92,7 +92,8 @@ class Twin {
   }
 
   QueueResources resources;
-  Window window{resources};
+  Window::Slots slots;
+  Window window{resources, slots};
   std::vector<QueueEntry> expected;
   std::uint64_t next = 1;
 };
@@ -366,7 +367,8 @@ TEST(Window, FollowsAVectorThroughRandomCalls) {
 TEST(Window, GivesItsMemoryBack) {
   QueueResources resources(*simd::available_kernels(0), 0, kCacheLine);
   {
-    Window window(resources);
+    Window::Slots slots;
+    Window window(resources, slots);
     for (std::uint64_t i = 1; i < 1000; ++i) {
       ASSERT_TRUE(!window.full() || window.grow());
       window.append({exact(0, 0), nullptr, i});
