@@ -171,13 +171,13 @@ class Contexts {
   Context* last_ = nullptr;
   std::uint64_t last_id_ = 0;  // beside it: whoever asks touches no line of the context for that
   const typename Queue::Parameters parameters_;
+  unsigned quiet_looks_ = 0;  // in a row
   const simd::Kernels& kernels_;
   NodeMemory memory_;
   std::unique_ptr<QueueResources> resources_;
   // Destroyed before the resources that its queues return their memory to.
   Map contexts_;
   std::size_t enough_bytes_ = kMuchMemory;  // that the queues may hold, whatever their length
-  unsigned quiet_looks_ = 0;                // in a row
 };
 
 }  // namespace tagline
