@@ -87,9 +87,6 @@ class WindowedIndex {
 
   bool empty() const noexcept { return window_.empty() && !is_indexed(); }
 
-  // Wants is_indexed().
-  bool allows_overtaking() const noexcept { return indexed_->allows_overtaking(); }
-
   // The index holds something.
   bool is_indexed() const noexcept { return indexed_ != nullptr; }
 

@@ -55,7 +55,6 @@ void KeyIndex::clear_log() const noexcept {
 }
 
 void KeyIndex::set_hints(const Hints& hints) noexcept {
-  overtaking_ = hints.overtaking;
   if (hints.wildcards == wildcards_) return;
   wildcards_ = hints.wildcards;
   log_no_more();

@@ -83,8 +83,6 @@ class KeyIndex {
   // with the first search that has one.
   void set_hints(const Hints& hints) noexcept;
 
-  bool allows_overtaking() const noexcept { return overtaking_; }
-
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
 
@@ -542,8 +540,7 @@ class KeyIndex {
   std::uint64_t last_gone_ = 0;        // a sequence number
   bool in_order_ = true;
   const QueueSide side_;
-  bool wildcards_ = true;    // may come
-  bool overtaking_ = false;  // is allowed
+  bool wildcards_ = true;  // may come
   mutable bool passing_ = false;
   mutable bool wild_search_ = false;  // there was one since the index was empty
   mutable bool walks_log_ = false;    // one of a class that has no view

@@ -43,14 +43,16 @@ concept KeepsGroup = requires(Structure structure) {
 //                                    only_logs()
 //   take_in_and_list(entry)          or listed for receives with wildcards, if only_lists()
 //   take_in_at_once(entry)           the same, if it takes no memory
-//   is_indexed(), allows_overtaking(), tells(), look(bits), tells_among(), look_among(bits),
-//   look_listed(bits), lists_none(bits), take_found(found, cookie)  see below
+//   is_indexed(), tells(), look(bits), tells_among(), look_among(bits), look_listed(bits),
+//   lists_none(bits), take_found(found, cookie)  see below
 //   is_one_group()                   all it has can be compared at once;
 //   take_from_group(key, cookie, count)  then: take() by that
 //
 // Guarantees: those of the structure; the newest entry is found after all others,
 // because it is the last in order, unless overtaking is allowed.
-// What every call looks at comes first: of `adaptive`, one line.
+//
+// What every call looks at comes first. With `adaptive` that is one line: the newest entry, where
+// the index is and the ends of the window.
 template <class Structure>
 class alignas(kCacheLine) NewestEntry {
  public:
@@ -156,8 +158,8 @@ class alignas(kCacheLine) NewestEntry {
   }
   bool tells() const noexcept requires KeepsIndex<Structure> { return older_.tells(); }
   auto look(std::uint64_t bits) noexcept requires KeepsIndex<Structure> {
-    const bool suffices = __builtin_expect(older_.allows_overtaking(), 0) &&
-                          is_newest_met({bits, kSourceMask | kTagMask});
+    const bool suffices =
+        __builtin_expect(overtaking_, 0) && is_newest_met({bits, kSourceMask | kTagMask});
     return suffices ? nullptr : older_.look(bits);
   }
   // The same where receives with wildcards wait.
@@ -301,8 +303,8 @@ class alignas(kCacheLine) NewestEntry {
 
   QueueEntry newest_;
   bool waits_ = false;
-  Structure older_;
   bool overtaking_ = false;
+  Structure older_;
 };
 
 }  // namespace tagline

@@ -367,6 +367,7 @@ class Window {
   bool grow_into_block(std::size_t block_slots, std::size_t slots) noexcept;
   void unfold() noexcept;
 
+  // The ends, and behind them a line of all else that a glance looks at.
   std::size_t head_ = 0;
   std::size_t tail_ = 0;
   std::size_t room_ = kInline;
