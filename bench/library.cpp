@@ -104,8 +104,9 @@ class Subject {
     std::byte bytes[bench::kRequestBytes];
   };
 
-  // A prime, so that all have their turn, and not the neighbour of the one before.
-  static constexpr std::size_t kStride = 7919;
+  // A prime above any number of matchers, so that all have their turn, and mostly far from the one
+  // before.
+  static constexpr std::size_t kStride = 2147483647;
 
   // The last two of a matcher are the measured receive and the measured message.
   Request* requests_of(std::size_t m) { return &requests_[m * (depth_ + 2)]; }

@@ -78,7 +78,7 @@ class WindowedIndex {
   static constexpr Hit kBeyond = Hit(Window::kNone - 1);
 
   WindowedIndex(QueueResources& resources, Parameters, QueueSide side) noexcept
-      : window_(resources, inline_slots()), resources_(&resources), side_(side) {}
+      : window_(resources, make_inline_slots()), resources_(&resources), side_(side) {}
 
   void set_hints(const Hints& hints) noexcept {
     hints_ = hints;
@@ -536,7 +536,7 @@ class WindowedIndex {
 
   // Made where the bytes reserved for it are aligned: an aligned member would part those before it
   // from what stands before this object, and all that every call looks at would not be one line.
-  Window::Slots& inline_slots() noexcept {
+  Window::Slots& make_inline_slots() noexcept {
     void* place = inline_bytes_;
     std::size_t bytes = sizeof inline_bytes_;
     return *::new (std::align(alignof(Window::Slots), sizeof(Window::Slots), place, bytes))

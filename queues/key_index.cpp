@@ -303,7 +303,7 @@ void KeyIndex::take_found(Hit found, void** cookie) noexcept {
                                                          KeyTable::Slot* slot,
                                                          void** cookie) noexcept {
   if (size_ >= few_listed_)
-    return take_viewed_of_many(slot, viewed_ & ~class_bit_of(envelope), cookie);
+    return take_viewed_of_many(slot, viewed_ & ~(1u << class_of_envelope(envelope)), cookie);
   // One is taken off without a look which it is: it may be of a class whose view is not complete.
   const unsigned lists = number_of(of_tag(slot->key, viewed_));
   views_->gone += lists - (lists != 0);

@@ -340,9 +340,6 @@ class KeyIndex {
     return ((envelope & kSourceMask) == kOpenSource ? 1 : 0) |
            ((envelope & kTagMask) == kOpenTag ? 2 : 0);
   }
-  static constexpr unsigned class_bit_of(std::uint64_t envelope) noexcept {
-    return 1u << class_of_envelope(envelope);
-  }
   static constexpr std::uint64_t envelope_of(int key_class, std::uint64_t bits) noexcept {
     return (bits & kClassBits[key_class]) | kClassOpen[key_class];
   }

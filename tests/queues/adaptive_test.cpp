@@ -234,7 +234,8 @@ TEST_F(AdaptiveMessages, IndexStaysWhereItPays) {
   }
 }
 
-// Beside receives with wildcards 30 messages are compared, not listed, unless there were many of late.
+// Beside receives with wildcards 30 messages are compared, not listed, unless there were many of
+// late.
 TEST_F(AdaptiveMessages, OfManyAFewAreListedAsTheyComeAndOfFewNone) {
   const auto fill_and_empty = [&](int entries) {
     for (int tag = 0; tag < entries; ++tag) append(tag);
