@@ -40,6 +40,8 @@ namespace tagline {
 // - Beyond Window::kLargest entries the oldest move to the index in any case, so
 //   no search ever compares more than that many one after the other. Where that goes on, all of
 //   the window follows: new entries then go one way, not two.
+// - Where no cache holds the index, entries that come one after the other are gathered in the
+//   window: their slots come from memory together, and then they go to the index.
 // - When the index has emptied, it is not used until searches are deep again. But if
 //   any search had passed what was in it, the next entries beyond a few go to it as they
 //   come: who searches deeply once does so again, and entries that have left the cache
@@ -153,6 +155,7 @@ class WindowedIndex {
   bool has_room() const noexcept { return window_.has_room(); }
 
   bool make_room() noexcept {
+    if (gathers() && gather()) return true;
     if (window_.length() < most_outside()) return true;
     if (window_.length() >= Window::kLargest) note_full_window();
     const bool soon = indexing_ || (had_index_ && window_.length() >= most_before_index());
@@ -285,6 +288,7 @@ class WindowedIndex {
   static constexpr std::size_t kMany = 96;    // that are listed faster than first compared
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
+  static constexpr std::size_t kGathered = 16;                 // see gather()
   static constexpr std::size_t kMovesOfSearch = 512;           // of the entries it passed
 
   // Entries of the window before it is asked whether they belong into the index.
@@ -371,6 +375,8 @@ class WindowedIndex {
 
   // The index is nearly always told by a look.
   TakeResult take_from_both(const MatchKey& key, void** cookie) noexcept {
+    if (!window_.empty() && gathers()) [[unlikely]]
+      end_gathering();
     const Glance glance = indexed_->take(key, cookie);
     if (glance == Glance::unknown) return take_far(key, cookie);
     if (glance == Glance::none) {
@@ -491,9 +497,39 @@ class WindowedIndex {
     }
     if (moved) {
       indexed_ = index_.get();
-      window_.set_room(0);
+      window_.set_room(gathers() ? most_gathered() : 0);
     }
     return moved;
+  }
+
+  // No cache has the index, and next to nothing older than what comes is outside of it.
+  bool gathers() const noexcept {
+    return is_indexed() && indexed_->outgrows_caches() && window_.length() <= kGathered;
+  }
+  // Entries come to a slot once its line has come from memory, and that of many at once: when the
+  // window is full, the lines of its newer half are asked for, and the older half, whose lines were
+  // asked for the last time, goes to the index. False: no memory.
+  bool gather() noexcept {
+    if (window_.capacity() < kGathered && window_.grow()) window_.set_room(most_gathered());
+    const std::size_t most = most_gathered();
+    if (window_.length() < most) return true;
+    const std::size_t half = window_.head() + most / 2;
+    prefetch_slots(half);
+    return move_to_index(most / 2, half);
+  }
+  // For a search, which looks into the index alone then. Where few came since the last one, the
+  // next ones go straight there.
+  [[gnu::noinline, gnu::cold]] void end_gathering() noexcept {
+    const bool few = window_.length() < most_gathered() / 2;
+    prefetch_slots(window_.head());
+    move_to_index(kGathered, window_.tail());
+    if (few) window_.set_room(0);
+  }
+  std::size_t most_gathered() const noexcept { return std::min(window_.capacity(), kGathered); }
+  // Inlined as what it calls is: a function that only asks for lines GCC 12 takes for one that does
+  // nothing, and leaves its calls out.
+  [[gnu::always_inline]] void prefetch_slots(std::size_t from) const noexcept {
+    for (; from != window_.tail(); ++from) indexed_->prefetch(window_.at(from).key);
   }
 
   static bool older(const QueueEntry& a, const QueueEntry& b) noexcept {

@@ -259,6 +259,11 @@ class KeyIndex {
     ++size_;
     return true;
   }
+  // See KeyTable.
+  bool outgrows_caches() const noexcept { return tables_[0].outgrows_caches(); }
+  [[gnu::always_inline]] void prefetch(const MatchKey& key) const noexcept {
+    tables_[class_of(key)].prefetch_place(key.bits);
+  }
   // The same where messages are logged as well, but listed in no views.
   bool only_logs() const noexcept { return is_logging() && viewed_ == 0; }
   bool log_at_hand(const QueueEntry& entry, std::uint64_t next) noexcept {

@@ -150,9 +150,12 @@ class alignas(kCacheLine) KeyTable {
     return true;
   }
   // A key's place will be looked for soon. Where the table is small it is in a cache.
-  void prefetch_place(std::uint64_t key) const noexcept {
+  [[gnu::always_inline]] void prefetch_place(std::uint64_t key) const noexcept {
     if (limit_ > limit_of(kSparseCapacity)) __builtin_prefetch(now_.home(key), 1);
   }
+
+  // A slot is probably in no cache, whichever the processor has.
+  bool outgrows_caches() const noexcept { return limit_ >= limit_of(kVastCapacity); }
 
   // Takes the oldest item of a slot out; returns it. Most slots hold one, and nothing
   // behind them has to move.
@@ -233,6 +236,7 @@ class alignas(kCacheLine) KeyTable {
 
   static constexpr std::size_t kLeastCapacity = 64;
   static constexpr std::size_t kSparseCapacity = 4096;  // 128 KiB, a part of a second-level cache
+  static constexpr std::size_t kVastCapacity = 524288;  // 16 MiB
   static constexpr std::size_t kDiscardedSlots = 8192;  // at a time: 256 KiB
   static constexpr std::size_t kSuppliedSlots = 1024;   // at a time: 32 KiB
   static constexpr std::size_t kMostExpected = 2048;    // keys

@@ -201,7 +201,9 @@ TEST_F(AdaptiveMessages, AFewAreNotMovedToAndFro) {
     take(tag);
     append(tag = i);
     std::uint64_t depth = 0;
-    if (i % 30 == 0) EXPECT_FALSE(queue_.find(key_of(kAnySource, 1 << 20), depth));
+    if (i % 30 == 0) {
+      EXPECT_FALSE(queue_.find(key_of(kAnySource, 1 << 20), depth));
+    }
     moves += queue_.is_indexed() != was_indexed;
     was_indexed = queue_.is_indexed();
   }
@@ -276,6 +278,26 @@ TEST_F(Adaptive, WindowIsIndexedWhereTheQueueStaysLongerThanThat) {
 TEST_F(Adaptive, WindowIsIndexedWhereTheQueueHasBecomeTwiceAsLong) {
   for (int tag = 0; tag < 140000; ++tag) append(tag);
   EXPECT_LT(search_in_vain(), 100u);
+}
+
+TEST_F(Adaptive, AmongMoreThanACacheHoldsEntriesAreGathered) {
+  const auto gathers = [&](int entries) {
+    for (int tag = 0; tag < entries; ++tag) append(tag);
+    search_in_vain();
+    for (int tag = 0; tag < entries; ++tag) take(tag);
+    for (int tag = 0; tag < 100; ++tag) append(tag);
+    const bool has_room = queue_.has_room();
+    // Few matches in between, and all of them is in the index again.
+    for (int i = 0; i < 2; ++i) {
+      void* cookie = nullptr;
+      queue_.take(key_of(0, i), &cookie, [](std::uint64_t, bool) {});
+      EXPECT_TRUE(queue_.tells()) << i;
+    }
+    for (int tag = 2; tag < 100; ++tag) EXPECT_EQ(take(tag), 1u);
+    return has_room;
+  };
+  EXPECT_FALSE(gathers(100000));
+  EXPECT_TRUE(gathers(300000));
 }
 
 TEST_F(Adaptive, NewEntriesComeAfterIndexedOnes) {

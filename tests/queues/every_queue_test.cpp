@@ -205,6 +205,7 @@ struct Churn {
   int wildcards;
   std::size_t most;  // entries
   int calls;
+  int together = 1;  // so many entries, or fewer, come one after the other
 };
 
 template <class Queue>
@@ -227,7 +228,9 @@ void churn(Twin<Queue>& twin, const Churn& mix) {
     if (twin.reference.size() <= mix.most / 8) growing = true;
     const int choice = below(1000);
     if (choice < (growing ? 600 : 250)) {
-      if (!twin.append(own())) growing = false;
+      for (int left = 1 + below(mix.together); left > 0; --left) {
+        if (!twin.append(own())) growing = false;
+      }
     } else if (choice < 860) {
       ASSERT_NO_FATAL_FAILURE(twin.take(other()));
     } else if (choice < 960) {
@@ -271,6 +274,20 @@ TYPED_TEST(EveryQueue, KeepsOrderWhileSequencesWrap) {
         Twin<TypeParam> twin(side, kLast - static_cast<std::uint64_t>(mix.calls) / 4);
         ASSERT_NO_FATAL_FAILURE(churn(twin, mix)) << "seed " << seed << ", keys " << mix.keys;
       }
+    }
+  }
+}
+
+// Among more than a cache holds entries may go another way, and few of them later as well.
+TYPED_TEST(EveryQueue, KeepsOrderWhereVeryManyHaveWaited) {
+  for (const QueueSide side : kSides) {
+    for (const int wildcards : {0, 10}) {
+      Twin<TypeParam> twin(side, kLast - 300000);
+      for (int tag = 0; tag < 300000; ++tag) ASSERT_TRUE(twin.append(key_of(0, tag)));
+      ASSERT_NO_FATAL_FAILURE(twin.take(key_of(1, 0)));
+      ASSERT_NO_FATAL_FAILURE(twin.remove_if([](const QueueEntry&) { return true; }));
+      const auto seed = static_cast<std::uint32_t>(wildcards) + 1;
+      ASSERT_NO_FATAL_FAILURE(churn(twin, {seed, 20, wildcards, 200, 1500, 30}));
     }
   }
 }
