@@ -16,6 +16,9 @@ constexpr std::size_t kGrid = 64;  // sources of a grid
 
 // Steps of one pass: enough for a whole share of 1 % wildcards.
 constexpr std::size_t kPairs = 100;
+// A ring of a few steps is gone round several times before its end, which costs the loop a branch
+// that is foretold wrongly: 1.2 of 8.7 nanoseconds for 8 entries of one key.
+constexpr std::size_t kLeastRing = 1000;
 // A drain of a few entries is repeated within a pass, each time in another
 // order, so that no branch predictor learns it. With 4096 one did: a list of 8 took 7
 // nanoseconds instead of 13 (8192: 8, 16384: 11, from 32768 on 13).
@@ -149,9 +152,10 @@ Script::Script(const EnginePoint& point, const EngineStructure& structure)
   if (rotates()) {
     // A ring of one more than `depth`: what is appended is the one matched last.
     requests_ = depth + 1;
-    for (std::size_t i = 0; i <= depth; ++i) {
-      appends_.push_back(queued((depth + i) % (depth + 1)));
-      matches_.push_back(searching(i));
+    const std::size_t steps = std::max<std::size_t>(1, kLeastRing / requests_) * requests_;
+    for (std::size_t i = 0; i < steps; ++i) {
+      appends_.push_back(queued((depth + i) % requests_));
+      matches_.push_back(searching(i % requests_));
     }
     return;
   }
