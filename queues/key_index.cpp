@@ -85,7 +85,7 @@ bool KeyIndex::reserve_message() noexcept {
 // and once it is long.
 bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
   if (size_ == 0) {
-    begin_anew();
+    begin_anew(entry.sequence);
   } else if (size_ == log_from_size_) {
     start_log();
   }
@@ -114,7 +114,8 @@ bool KeyIndex::push_and_list_at_once(const QueueEntry& entry) noexcept {
 }
 
 // Every message has gone.
-void KeyIndex::begin_anew() noexcept {
+void KeyIndex::begin_anew(std::uint64_t first) noexcept {
+  first_ = first;
   const std::size_t logged = logged_;
   const bool was_short = logged <= kMostUnlogged;
   clear_log();
@@ -374,7 +375,13 @@ void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned 
   classes = of_tag(item.value, classes);
   for (unsigned left = classes; left != 0; left &= left - 1) {
     if (!table.reserve()) return drop_views();
-    table.push(envelope_of(std::countr_zero(left), item.value), item);
+    const std::uint64_t envelope = envelope_of(std::countr_zero(left), item.value);
+    KeyTable::Slot* const list = table.find(envelope);
+    if (list != nullptr && is_older(list->oldest.sequence, first_)) {
+      table.renew(list, item);
+    } else {
+      table.push(envelope, item);
+    }
   }
   if (!has_many_gone()) return;
   few_listed_ = 0;
@@ -390,14 +397,16 @@ void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned 
   if (views_->gone > 3 * size_ + kManyGone) drop_views();
 }
 
-// When every message has gone: what complete views list is gone, too.
+// When every message has gone: what complete views list is gone, too. It stays until a list is
+// used again, as most are where a program repeats itself; but not where messages come back that
+// have been here.
 void KeyIndex::forget_viewed() noexcept {
   if (views_ == nullptr) return;
   views_->listed = views_->asked = 0;
-  if (views_->table.empty()) return;
+  views_->gone = 0;
+  if (is_older(last_gone_, first_) && !views_->table.is_nearly_full()) return;
   if (views_->table.capacity() > kMostForgotten) return drop_views();
   views_->table.forget();
-  views_->gone = 0;
 }
 
 void KeyIndex::drop_views() const noexcept {

@@ -372,7 +372,7 @@ class KeyIndex {
   // that it pays to walk over for them.
   static constexpr std::size_t kFewInList = 48;
   static constexpr std::size_t kFewInLists = 256;
-  static constexpr std::size_t kMostToil = 4096;
+  static constexpr std::size_t kMostToil = 8192;
   static constexpr std::size_t kMostListed = 128;  // messages for each search
 
   // So many may go and stay in each list of theirs, for one search to pop.
@@ -417,7 +417,7 @@ class KeyIndex {
   bool push_and_list_at_once(const QueueEntry& entry) noexcept;
   void log_and_view(const QueueEntry& entry) noexcept;
   bool push_wild_at_once(const QueueEntry& entry) noexcept;
-  void begin_anew() noexcept;
+  void begin_anew(std::uint64_t first) noexcept;
 
   static int class_of(const MatchKey& key) noexcept {
     return (key_any_source(key) ? 1 : 0) | (key_any_tag(key) ? 2 : 0);
@@ -511,8 +511,9 @@ class KeyIndex {
     KeyTable& table = views_->table;
     if (size_ <= kFewInLists) note_listed();
     if (!has_many_gone() && table.has_room(kClasses - 1)) [[likely]] {
-      left = for_each_class(
-          left, [&](int c) { return table.push_into_room(envelope_of(c, item.value), item); });
+      left = for_each_class(left, [&](int c) {
+        return table.push_or_renew(envelope_of(c, item.value), item, first_);
+      });
     }
     if (left != 0) [[unlikely]]
       feed(left, item);
@@ -540,6 +541,7 @@ class KeyIndex {
   mutable unsigned viewed_ = 0;        // a bit for each class whose view is complete: it lists
                                        // the log too, not only what was passed
   std::uint64_t last_gone_ = 0;        // a sequence number
+  std::uint64_t first_ = 0;            // of the message that came when there was none
   bool in_order_ = true;
   const QueueSide side_;
   bool wildcards_ = true;  // may come

@@ -8,6 +8,7 @@
 #include <initializer_list>
 
 #include "queues/fifo.hpp"
+#include "queues/match_key.hpp"
 #include "queues/node_memory.hpp"
 #include "queues/node_pool.hpp"
 
@@ -135,9 +136,23 @@ class alignas(kCacheLine) KeyTable {
       fill(slot, key, item);
       return true;
     }
-    if (!pool_->has_node()) return false;
-    slot->more.push(*pool_, item);
+    return push_further(slot, item);
+  }
+  // The same where items older than `first` count for nothing: what takes their place is alone.
+  bool push_or_renew(std::uint64_t key, const IndexItem& item, std::uint64_t first) noexcept {
+    Slot* const slot = place_of(key);
+    if (slot->oldest.sequence == 0) {
+      fill(slot, key, item);
+      return true;
+    }
+    if (!is_older(slot->oldest.sequence, first)) return push_further(slot, item);
+    renew(slot, item);
     return true;
+  }
+  // The item takes the place of all that a slot has.
+  void renew(Slot* slot, const IndexItem& item) noexcept {
+    slot->more.clear(*pool_);
+    slot->oldest = item;
   }
 
   // push() without a call: into an empty slot, or behind other items of the key where their newest
@@ -149,6 +164,8 @@ class alignas(kCacheLine) KeyTable {
     fill(slot, key, item);
     return true;
   }
+  // Few more keys may come before it has to grow.
+  bool is_nearly_full() const noexcept { return size_ > limit_ / 4 * 3; }
   // A key's place will be looked for soon. Where the table is small it is in a cache.
   [[gnu::always_inline]] void prefetch_place(std::uint64_t key) const noexcept {
     if (limit_ > limit_of(kSparseCapacity)) __builtin_prefetch(now_.home(key), 1);
@@ -241,11 +258,11 @@ class alignas(kCacheLine) KeyTable {
   };
 
   static constexpr std::size_t kLeastCapacity = 64;
-  static constexpr std::size_t kSparseCapacity = 4096;  // 128 KiB, a part of a second-level cache
+  static constexpr std::size_t kSparseCapacity = 8192;  // 256 KiB, a part of a second-level cache
   static constexpr std::size_t kVastCapacity = 524288;  // 16 MiB
   static constexpr std::size_t kDiscardedSlots = 8192;  // at a time: 256 KiB
   static constexpr std::size_t kSuppliedSlots = 1024;   // at a time: 32 KiB
-  static constexpr std::size_t kMostExpected = 2048;    // keys
+  static constexpr std::size_t kMostExpected = 1024;    // keys
   static constexpr unsigned kMovesPerCall = 8;
   static constexpr unsigned kMovesPerSearch = 64;  // some hundred nanoseconds, and soon done
 
@@ -257,17 +274,18 @@ class alignas(kCacheLine) KeyTable {
 
   // How many keys a table of this capacity takes before it grows. Probes are short where half of
   // the slots are used, and a table's first use costs what its memory does: a page fault for 128
-  // slots. A small one stays in a cache all the same, so in that a quarter is used: fewer
-  // keys find their slot taken by another, which nobody can foresee.
+  // slots. A small one stays in a cache all the same, so in that an eighth is used: fewer keys find
+  // their slot taken by another, or leave a gap to be closed, which nobody can foresee.
   // In both a bit more: programs like to wait for a power of two of messages and a few others, and
   // would move all of them for these.
   static constexpr std::size_t limit_of(std::size_t capacity) noexcept {
-    const std::size_t limit = capacity <= kSparseCapacity ? capacity / 4 : capacity / 2;
+    const std::size_t limit = capacity <= kSparseCapacity ? capacity / 8 : capacity / 2;
     return limit + limit / 8;
   }
   static std::size_t capacity_for(std::size_t keys) noexcept {
-    const std::size_t capacity = std::bit_ceil(std::max(2 * keys, kLeastCapacity));
-    return keys <= limit_of(capacity) ? capacity : 2 * capacity;
+    std::size_t capacity = std::bit_ceil(std::max(2 * keys, kLeastCapacity));
+    while (keys > limit_of(capacity)) capacity *= 2;
+    return capacity;
   }
 
   // Where the table of now has the key, or would have it.
@@ -281,6 +299,11 @@ class alignas(kCacheLine) KeyTable {
   void fill(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
     *slot = {key, item, {}};
     if (++size_ > peak_) peak_ = size_;
+  }
+  bool push_further(Slot* slot, const IndexItem& item) noexcept {
+    if (!pool_->has_node()) return false;
+    slot->more.push(*pool_, item);
+    return true;
   }
   void put(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
     if (slot->oldest.sequence == 0) [[likely]]
