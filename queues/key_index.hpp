@@ -372,7 +372,7 @@ class KeyIndex {
   // that it pays to walk over for them.
   static constexpr std::size_t kFewInList = 48;
   static constexpr std::size_t kFewInLists = 256;
-  static constexpr std::size_t kMostToil = 8192;
+  static constexpr std::size_t kMostToil = 4096;
   static constexpr std::size_t kMostListed = 128;  // messages for each search
 
   // So many may go and stay in each list of theirs, for one search to pop.

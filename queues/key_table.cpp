@@ -59,6 +59,7 @@ void KeyTable::pop_further(Slot* slot) noexcept {
     slot->key = kGone;
   } else {
     close_gap(slot);
+    ++now_.gaps;
   }
   if (old_.slots != nullptr) {
     move_some(kMovesPerCall);
@@ -93,7 +94,7 @@ bool KeyTable::start_moving(std::size_t capacity) noexcept {
   old_ = now_;
   start_ = moved_ = discarded_ = 0;
   strayed_ = old_.capacity();
-  now_ = {slots, slots + capacity - 1, 64 - static_cast<unsigned>(std::countr_zero(capacity))};
+  now_ = {slots, slots + capacity - 1, 64 - static_cast<unsigned>(std::countr_zero(capacity)), 0};
   limit_ = limit_of(capacity);
   peak_ = size_;
   pops_until_check_ = capacity;
@@ -108,11 +109,15 @@ bool KeyTable::start_moving(std::size_t capacity) noexcept {
 }
 
 void KeyTable::check_size() noexcept {
-  if (now_.capacity() > kLeastCapacity && peak_ < limit_ / 8) {
-    if (start_moving(now_.capacity() / 2)) return;
+  const std::size_t capacity = now_.capacity();
+  if (capacity > kLeastCapacity && peak_ < limit_ / 8) {
+    if (start_moving(capacity / 2)) return;
+  } else if (now_.gaps > capacity / kManyGaps && capacity < kMostForGaps) {
+    if (start_moving(capacity * 2)) return;
   }
   peak_ = size_;
-  pops_until_check_ = now_.capacity();
+  pops_until_check_ = capacity;
+  now_.gaps = 0;
 }
 
 void KeyTable::move_some(std::size_t slots) noexcept {

@@ -34,7 +34,10 @@ namespace tagline {
 // nearly in the order of its pages, and no operation waits for more than a few of them.
 //
 // A table shrinks when in as many pops as it has slots it was never an eighth as
-// full as it may be: a queue that fills and drains again and again keeps its size.
+// full as it may be: a queue that fills and drains again and again keeps its size. It grows, up to
+// a size that a second-level cache has, when many of these pops left a gap to be closed, which
+// nobody can foresee: keys that count up are spread evenly and leave none, others leave fewer the
+// more slots there are.
 //
 // Guarantees: find is O(1) expected and does not write; push and pop are O(1)
 // expected, growth included (no call moves more than kMovesPerSearch slots).
@@ -249,6 +252,7 @@ class alignas(kCacheLine) KeyTable {
     Slot* slots = nullptr;
     Slot* last = nullptr;  // of the slots, a power of two
     unsigned shift = 0;    // the upper bits of a hash are the home slot
+    unsigned gaps = 0;     // closed in it since its size was last looked at
 
     std::size_t capacity() const noexcept { return slots == nullptr ? 0 : mask() + 1; }
     std::size_t mask() const noexcept { return static_cast<std::size_t>(last - slots); }
@@ -258,11 +262,13 @@ class alignas(kCacheLine) KeyTable {
   };
 
   static constexpr std::size_t kLeastCapacity = 64;
-  static constexpr std::size_t kSparseCapacity = 8192;  // 256 KiB, a part of a second-level cache
+  static constexpr std::size_t kSparseCapacity = 4096;  // 128 KiB, a part of a second-level cache
   static constexpr std::size_t kVastCapacity = 524288;  // 16 MiB
+  static constexpr std::size_t kManyGaps = 12;          // one for so many pops
+  static constexpr std::size_t kMostForGaps = 65536;    // slots: 2 MiB
   static constexpr std::size_t kDiscardedSlots = 8192;  // at a time: 256 KiB
   static constexpr std::size_t kSuppliedSlots = 1024;   // at a time: 32 KiB
-  static constexpr std::size_t kMostExpected = 1024;    // keys
+  static constexpr std::size_t kMostExpected = 2048;    // keys
   static constexpr unsigned kMovesPerCall = 8;
   static constexpr unsigned kMovesPerSearch = 64;  // some hundred nanoseconds, and soon done
 
@@ -274,18 +280,17 @@ class alignas(kCacheLine) KeyTable {
 
   // How many keys a table of this capacity takes before it grows. Probes are short where half of
   // the slots are used, and a table's first use costs what its memory does: a page fault for 128
-  // slots. A small one stays in a cache all the same, so in that an eighth is used: fewer keys find
-  // their slot taken by another, or leave a gap to be closed, which nobody can foresee.
+  // slots. A small one stays in a cache all the same, so in that a quarter is used: fewer
+  // keys find their slot taken by another, which nobody can foresee.
   // In both a bit more: programs like to wait for a power of two of messages and a few others, and
   // would move all of them for these.
   static constexpr std::size_t limit_of(std::size_t capacity) noexcept {
-    const std::size_t limit = capacity <= kSparseCapacity ? capacity / 8 : capacity / 2;
+    const std::size_t limit = capacity <= kSparseCapacity ? capacity / 4 : capacity / 2;
     return limit + limit / 8;
   }
   static std::size_t capacity_for(std::size_t keys) noexcept {
-    std::size_t capacity = std::bit_ceil(std::max(2 * keys, kLeastCapacity));
-    while (keys > limit_of(capacity)) capacity *= 2;
-    return capacity;
+    const std::size_t capacity = std::bit_ceil(std::max(2 * keys, kLeastCapacity));
+    return keys <= limit_of(capacity) ? capacity : 2 * capacity;
   }
 
   // Where the table of now has the key, or would have it.
