@@ -112,7 +112,8 @@ void KeyTable::check_size() noexcept {
   const std::size_t capacity = now_.capacity();
   if (capacity > kLeastCapacity && peak_ < limit_ / 8) {
     if (start_moving(capacity / 2)) return;
-  } else if (now_.gaps > capacity / kManyGaps && capacity < kMostForGaps) {
+  } else if (now_.gaps > capacity / kManyGaps && capacity < kMostForGaps &&
+             peak_ >= limit_of(2 * capacity) / 8) {
     if (start_moving(capacity * 2)) return;
   }
   peak_ = size_;

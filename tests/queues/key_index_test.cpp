@@ -366,6 +366,27 @@ TEST(KeyIndex, ViewsOutliveAnEmptyQueue) {
   EXPECT_GT(twin.listed_at_hand, 8000u);    // every other one, but for the first two rounds
 }
 
+// What lists had when the queue was empty does not stand before what comes then.
+TEST(KeyIndex, ListsBeginAnewWithTheirFirstMessage) {
+  constexpr int kSources = 5;
+  Twin twin(QueueSide::unexpected, ~std::uint64_t{0} - 2000);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(twin.push(i % kSources, i));
+  for (int i = 0; i < 50; ++i) twin.look(9, kAnyTag);
+  for (int i = 0; i < 100; ++i) twin.take(i % kSources, i);
+  const std::size_t before = twin.resources.memory.used_bytes();
+  for (int round = 0; round < 100; ++round) {
+    for (int i = 0; i < 40; ++i) ASSERT_TRUE(twin.push(i % kSources, i));
+    for (int source = 0; source < kSources; ++source)
+      EXPECT_TRUE(twin.index.look_listed(key_bits(source, kAnyTag))) << round;
+    twin.take(round % kSources, kAnyTag);
+    while (!twin.reference.empty()) {
+      const MatchKey key = twin.reference.entries.back().key;
+      twin.take(key_source(key), key_tag(key));
+    }
+  }
+  EXPECT_LE(twin.resources.memory.used_bytes(), before + 64 * 1024);
+}
+
 void churn(Twin& twin, bool posted, std::uint32_t seed, int sources, int tags, int calls) {
   std::mt19937 random(seed);
   const auto below = [&](int bound) { return static_cast<int>(random() % unsigned(bound)); };

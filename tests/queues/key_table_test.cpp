@@ -260,6 +260,29 @@ TEST(KeyTable, ShrinksWhenLittleIsLeft) {
   EXPECT_LT(twin.memory.used_bytes(), full / 16);
 }
 
+// Keys that leave gaps get more slots, until these are rare; those that count up need none.
+TEST(KeyTable, GrowsWhereKeysLeaveGaps) {
+  const auto capacity = [](std::uint64_t keys, int rounds, auto key) {
+    Twin twin;
+    for (int round = 0; round < rounds; ++round) {
+      for (std::uint64_t i = 0; i < keys; ++i) EXPECT_TRUE(twin.push(key(i)));
+      for (std::uint64_t i = keys; i-- > 0;) twin.pop(key(i));
+    }
+    EXPECT_FALSE(twin.table.is_moving());
+    return twin.table.capacity();
+  };
+  std::mt19937_64 random(1);
+  std::vector<std::uint64_t> some(4000);
+  std::generate(some.begin(), some.end(), random);
+  const auto mixed = [&](std::uint64_t i) { return some[i]; };
+  for (const std::uint64_t keys : {140, 1100, 4000}) {
+    const std::size_t irregular = capacity(keys, 30, mixed);
+    EXPECT_GT(irregular, capacity(keys, 30, grid)) << keys;
+    EXPECT_EQ(irregular, capacity(keys, 60, mixed)) << keys;
+    EXPECT_LE(irregular, 16 * keys) << keys;
+  }
+}
+
 // The system clears a page when it is first touched: a thousand pages cost a millisecond.
 TEST(KeyTable, GrowsPageByPage) {
   const auto faults = [] {
