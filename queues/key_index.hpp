@@ -385,7 +385,8 @@ class KeyIndex {
     ~Views() { table.abandon(); }
     NodePool pool;
     KeyTable table;
-    std::size_t gone = 0;  // about so many of the items
+    std::size_t gone = 0;  // about so many of the items, since there was no message
+    std::size_t kept = 0;  // and before that
     // Since as many messages as kFewInLists waited, or none:
     std::size_t listed = 0;  // messages
     std::size_t asked = 0;   // searches

@@ -387,6 +387,21 @@ TEST(KeyIndex, ListsBeginAnewWithTheirFirstMessage) {
   EXPECT_LE(twin.resources.memory.used_bytes(), before + 64 * 1024);
 }
 
+// Lists that are not used again do not keep what they had for long.
+TEST(KeyIndex, ListsOfOneRoundEachAreForgotten) {
+  Twin twin(QueueSide::unexpected);
+  const auto round = [&](int source) {
+    for (int i = 0; i < 1000; ++i) ASSERT_TRUE(twin.push(source, i));
+    for (int i = 0; i < 30; ++i) twin.look(1000, kAnyTag);
+    while (!twin.reference.empty()) twin.take(source, key_tag(twin.reference.entries.back().key));
+  };
+  for (int source = 0; source < 3; ++source) round(source);
+  EXPECT_TRUE(twin.index.has_views());
+  const std::size_t before = twin.resources.memory.used_bytes();
+  for (int source = 3; source < 100; ++source) round(source);
+  EXPECT_LE(twin.resources.memory.used_bytes(), before + 64 * 1024);
+}
+
 void churn(Twin& twin, bool posted, std::uint32_t seed, int sources, int tags, int calls) {
   std::mt19937 random(seed);
   const auto below = [&](int bound) { return static_cast<int>(random() % unsigned(bound)); };
