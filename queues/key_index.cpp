@@ -294,7 +294,7 @@ void KeyIndex::take_found(Hit found, void** cookie) noexcept {
 
 [[gnu::flatten]] void KeyIndex::take_found(Listed found, void** cookie) noexcept {
   note_asked();
-  if (!views_->table.pop_or_leave(found.list_, views_->gone))
+  if (!views_->table.pop_at_hand(found.list_))
     return take_listed_further(found.list_, found.slot_, cookie);
   take_popped(found.list_->key, found.slot_, cookie);
 }
@@ -334,7 +334,7 @@ void KeyIndex::take_found(Hit found, void** cookie) noexcept {
       ++views_->gone;
       return true;
     }
-    return table.pop_or_leave(list, views_->gone);
+    return table.pop_at_hand(list);
   });
   if (left != 0) return take_viewed_further(slot, left, cookie);
   take_oldest(slot, cookie);

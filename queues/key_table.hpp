@@ -191,17 +191,11 @@ class alignas(kCacheLine) KeyTable {
     return item;
   }
 
-  // pop() without a call, where items may stay when they have gone: one that is alone in a marked
-  // slot does, for which slots are marked nobody can foresee, and left grows by one. False: nothing
-  // has changed.
-  bool pop_or_leave(Slot* slot, std::size_t& left) noexcept {
-    if (!slot->more.empty() || is_moving() || pops_until_check_ == 1) [[unlikely]]
+  // pop() without a call. False: nothing has changed.
+  bool pop_at_hand(Slot* slot) noexcept {
+    if (!is_alone(slot) || pops_until_check_ == 1) [[unlikely]]
       return false;
-    const std::uint64_t stays = slot->more.is_marked();
-    slot->oldest.sequence *= stays;
-    size_ -= 1 - stays;
-    --pops_until_check_;
-    left += stays;
+    vacate(slot);
     return true;
   }
 

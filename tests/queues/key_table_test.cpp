@@ -47,8 +47,7 @@ class Twin {
     auto& sequences = expected[key];
     IndexItem item = slot->oldest;
     // Every other time, where it is possible: never where the key has more.
-    std::size_t left = 0;
-    const bool at_hand = pops++ % 2 == 0 && table.pop_or_leave(slot, left) && left == 0;
+    const bool at_hand = pops++ % 2 == 0 && table.pop_at_hand(slot);
     if (!at_hand) item = table.pop(slot);
     EXPECT_FALSE(at_hand && sequences.size() > 1) << key;
     popped_at_hand += at_hand;
