@@ -335,7 +335,7 @@ class WindowedIndex {
   }
   [[gnu::noinline, gnu::cold]] void shrink_window() noexcept {
     window_.shrink();
-    if (!is_indexed()) window_.set_room(most_outside());
+    window_.set_room(!is_indexed() ? most_outside() : gathers() ? most_gathered() : 0);
   }
 
   // The index is a call away, so that a queue without one keeps its registers.
@@ -517,8 +517,8 @@ class WindowedIndex {
     prefetch_slots(half);
     return move_to_index(most / 2, half);
   }
-  // For a search, which looks into the index alone then. Where few came since the last one, the
-  // next ones go straight there.
+  // For a search, which looks into the index alone then. Where few came since the last one, all go
+  // straight there from now on.
   [[gnu::noinline, gnu::cold]] void end_gathering() noexcept {
     const bool few = window_.length() < most_gathered() / 2;
     prefetch_slots(window_.head());

@@ -219,7 +219,13 @@ void KeyIndex::pop_gone(KeyTable::Slot* list) const noexcept {
 KeyIndex::Found KeyIndex::front_of(std::uint64_t envelope, std::uint64_t& depth) const noexcept {
   while (KeyTable::Slot* const list = views_->table.find(envelope)) {
     if (const Found slot = still_there(list->oldest)) return slot;
-    pop_gone(list);
+    if (is_older(list->oldest.sequence, first_)) {
+      // Kept when there was no message: all of it has gone, and has been counted.
+      views_->table.renew(list, list->oldest);
+      views_->table.pop(list);
+    } else {
+      pop_gone(list);
+    }
     ++depth;
   }
   return nullptr;

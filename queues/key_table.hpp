@@ -174,7 +174,7 @@ class alignas(kCacheLine) KeyTable {
     if (limit_ > limit_of(kSparseCapacity)) __builtin_prefetch(now_.home(key), 1);
   }
 
-  // A slot is probably in no cache, whichever the processor has.
+  // A slot is probably in no cache near the core.
   bool outgrows_caches() const noexcept { return limit_ >= limit_of(kVastCapacity); }
 
   // Takes the oldest item of a slot out; returns it. Most slots hold one, and nothing

@@ -300,6 +300,20 @@ TEST_F(Adaptive, AmongMoreThanACacheHoldsEntriesAreGathered) {
   EXPECT_TRUE(gathers(300000));
 }
 
+// A window that was long is a short ring again, also where it gathers.
+TEST_F(Adaptive, GatheredEntriesStayWhereTheWindowShrinks) {
+  for (int tag = 0; tag < 300000; ++tag) append(tag);
+  for (int tag = 0; tag < 300000; ++tag) take(tag);
+  for (int tag = 0; tag < 1000; ++tag) append(tag);
+  for (int i = 0; i < 6; ++i) search_in_vain();
+  for (int tag = 1000; tag < 1003; ++tag) append(tag);
+  take(1000);
+  for (int tag = 1003; tag < 1020; ++tag) append(tag);
+  for (int tag = 0; tag < 1000; ++tag) take(tag);
+  for (int tag = 1001; tag < 1020; ++tag) take(tag);
+  EXPECT_TRUE(queue_.empty());
+}
+
 TEST_F(Adaptive, NewEntriesComeAfterIndexedOnes) {
   for (int round = 0; round < 50; ++round) {
     std::vector<std::uint64_t> expected;
