@@ -405,13 +405,15 @@ void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned 
 
 // When every message has gone: what complete views list is gone, too. It stays until a list is
 // used again, as most are where a program repeats itself, or so much of it has gathered that a walk
-// over the table is worth it; but not where messages come back that have been here.
+// over the table is worth it. But not where so many waited that some have left their lists and some
+// have not: which, nobody could foresee. And not where messages come back that have been here.
 void KeyIndex::forget_viewed() noexcept {
   if (views_ == nullptr) return;
   KeyTable& table = views_->table;
   views_->listed = views_->asked = 0;
   views_->kept += std::exchange(views_->gone, 0);
-  const bool much = views_->kept > table.capacity() || table.is_nearly_full();
+  const bool much =
+      views_->kept > table.capacity() || table.is_nearly_full() || tables_[0].peak() > kFewListed;
   if (!much && is_older(last_gone_, first_)) return;
   if (table.capacity() > kMostForgotten) return drop_views();
   views_->kept = 0;
