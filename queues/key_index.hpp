@@ -38,9 +38,9 @@ namespace tagline {
 // Views are filled from a log (message_log.hpp), the messages in the order they arrived. A short
 // queue has none, nor does a longer one that was filled and emptied without such a search: the
 // first search with a wildcard writes it, and from then on it is kept until every class that is
-// searched has its view, or as before. When the queue has emptied, so has the log. A pass
-// takes items off its front, drops those that are gone, and puts the others
-// behind what it has passed and into the views that want them:
+// searched has its view, or as before. When the queue has emptied, so has the log; of the lists
+// each begins anew when it is used again. A pass takes items off the log's front, drops those that
+// are gone, and puts the others behind what it has passed and into the views that want them:
 //
 //   passed_: older items, in every complete view    log_: newer items
 //

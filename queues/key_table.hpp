@@ -40,7 +40,8 @@ namespace tagline {
 // more slots there are.
 //
 // Guarantees: find is O(1) expected and does not write; push and pop are O(1)
-// expected, growth included (no call moves more than kMovesPerSearch slots).
+// expected, growth included (kMovesPerSearch slots are moved at most, and what is left when the
+// new table is full already).
 // Slot pointers are valid until the next push, pop or go_on_moving().
 class alignas(kCacheLine) KeyTable {
  public:
