@@ -65,7 +65,7 @@ const char* name_of(Order order) {
 }
 const char* name_of(tagline_side side) { return side == TAGLINE_POSTED ? "posted" : "unexpected"; }
 const char* name_of(Keys keys) {
-  constexpr const char* kNames[] = {"one_source", "one_tag", "grid", "all_equal"};
+  constexpr const char* kNames[] = {"one_source", "one_tag", "grid", "irregular", "all_equal"};
   return kNames[static_cast<int>(keys)];
 }
 const char* name_of(Holes holes) {
@@ -220,6 +220,12 @@ std::vector<EngineTask> tasks_of(const std::string& subset) {
     point.keys = Keys::grid;
     point.wildcard_percent = 10;
   });
+  // Where a hash of keys that count up is as even as can be, that of these is not.
+  tasks.add(quick ? Depths{1024, 4096} : Depths{64, 128, 512, 1024, 4096, 16384, 65536},
+            [](EnginePoint& point) {
+              point.order = Order::random;
+              point.keys = Keys::irregular;
+            });
   // A few more than a table holds: it has begun to move to a larger one.
   tasks.add({1280, 5120}, [](EnginePoint& point) { point.order = Order::last_once_deep; });
 

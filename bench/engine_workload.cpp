@@ -14,6 +14,14 @@ namespace {
 constexpr std::int32_t kFar = 1 << 28;
 constexpr std::size_t kGrid = 64;  // sources of a grid
 
+// A source between 0 and 2^22 - 1 that is not foretold by those before it.
+std::int32_t scattered(std::int32_t index) {
+  auto x = static_cast<std::uint32_t>(index);
+  x = (x ^ x >> 16) * 0x7feb352du;
+  x = (x ^ x >> 15) * 0x846ca68bu;
+  return static_cast<std::int32_t>((x ^ x >> 16) >> 10);
+}
+
 // Steps of one pass: enough for a whole share of 1 % wildcards.
 constexpr std::size_t kPairs = 100;
 // A ring of a few steps is gone round several times before its end, which costs the loop a branch
@@ -92,6 +100,8 @@ Script::Envelopes Script::envelopes(std::size_t index) const {
       const bool any_source = index / (100 / share) % 2 == 0;
       return any_source ? both(source, kFar + i, true, false) : both(kFar + i, tag, false, true);
     }
+    case Keys::irregular:
+      return both(scattered(i), i, wild, false);
     case Keys::all_equal:
       return both(3, 7, wild, wild);
   }
