@@ -35,7 +35,7 @@ enum class Keys {
   one_source,  // many tags
   one_tag,     // many sources
   grid,        // both
-  irregular,   // the same, and no two sources or keys one after the other
+  irregular,   // both, with sources that follow no pattern
   all_equal    // one key: the oldest entry is the match, whatever the order
 };
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <new>
 #include <utility>
-#include <vector>
 
+#include "queues/in_order.hpp"
 #include "queues/key_index.hpp"
 #include "queues/newest_entry.hpp"
 #include "queues/window.hpp"
@@ -251,7 +251,8 @@ class WindowedIndex {
   template <class Visit>
   void for_each(Visit visit) const {
     if (is_indexed()) {
-      visit_indexed([](const QueueEntry&) { return true; }, visit);
+      visit_in_order(
+          *index_, [](const QueueEntry&) { return true; }, visit);
     }
     window_.find_if([&](const QueueEntry& entry) {
       visit(entry);
@@ -267,7 +268,7 @@ class WindowedIndex {
       ++removed;
     };
     if (is_indexed()) {
-      visit_indexed(wanted, [&](const QueueEntry& entry) {
+      visit_in_order(*index_, wanted, [&](const QueueEntry& entry) {
         erase_indexed(find_indexed_equal(entry));
         count(entry);
       });
@@ -294,6 +295,11 @@ class WindowedIndex {
   // Entries of the window before it is asked whether they belong into the index.
   std::size_t most_outside() const noexcept {
     return had_index_ ? std::min(window_.capacity(), most_before_index()) : window_.capacity();
+  }
+  // Entries that may come to the window without further thought.
+  std::size_t room() const noexcept {
+    if (!is_indexed()) return most_outside();
+    return gathers() ? most_gathered() : 0;
   }
   // Entries that are compared faster than indexed, where there has been an index.
   std::size_t most_before_index() const noexcept {
@@ -335,7 +341,7 @@ class WindowedIndex {
   }
   [[gnu::noinline, gnu::cold]] void shrink_window() noexcept {
     window_.shrink();
-    window_.set_room(!is_indexed() ? most_outside() : gathers() ? most_gathered() : 0);
+    window_.set_room(room());
   }
 
   // The index is a call away, so that a queue without one keeps its registers.
@@ -354,14 +360,15 @@ class WindowedIndex {
     while (window_.capacity() <= index_->size()) {
       if (!window_.grow()) return false;
     }
-    visit_indexed([](const QueueEntry&) { return true; },
-                  [&](const QueueEntry& entry) {
-                    index_->erase(find_indexed_equal(entry));
-                    window_.append(entry);
-                  });
+    visit_in_order(
+        *index_, [](const QueueEntry&) { return true; },
+        [&](const QueueEntry& entry) {
+          index_->erase(find_indexed_equal(entry));
+          window_.append(entry);
+        });
     leave_index();
     had_index_ = false;
-    window_.set_room(most_outside());
+    window_.set_room(room());
     calm_since_ = window_.at(window_.tail() - 1).sequence;
     wariness_ = std::min(4 * wariness_, kMostWary);
     return true;
@@ -422,7 +429,7 @@ class WindowedIndex {
     indexing_ = index_at_once;
     had_index_ = !index_->was_in_order();
     if (window_.is_mostly_past()) window_.shrink();
-    window_.set_room(most_outside());
+    window_.set_room(room());
   }
 
   std::size_t find_in_window(const MatchKey& key, std::uint64_t& depth) noexcept {
@@ -497,7 +504,7 @@ class WindowedIndex {
     }
     if (moved) {
       indexed_ = index_.get();
-      window_.set_room(gathers() ? most_gathered() : 0);
+      window_.set_room(room());
     }
     return moved;
   }
@@ -530,44 +537,6 @@ class WindowedIndex {
   // nothing, and leaves its calls out.
   [[gnu::always_inline]] void prefetch_slots(std::size_t from) const noexcept {
     for (; from != window_.tail(); ++from) indexed_->prefetch(window_.at(from).key);
-  }
-
-  static bool older(const QueueEntry& a, const QueueEntry& b) noexcept {
-    return is_older(a.sequence, b.sequence);
-  }
-
-  // Those entries of the index that are wanted, oldest first; visit may erase what it is given.
-  template <class Predicate, class Visit>
-  void visit_indexed(Predicate wanted, Visit visit) const {
-    std::vector<QueueEntry> entries;
-    try {
-      index_->for_each([&](const QueueEntry& entry) {
-        if (wanted(entry)) entries.push_back(entry);
-      });
-    } catch (const std::bad_alloc&) {
-      visit_indexed_one_by_one(wanted, visit);
-      return;
-    }
-    std::sort(entries.begin(), entries.end(), older);
-    for (const QueueEntry& entry : entries) visit(entry);
-  }
-
-  // Without memory for a list, each entry takes a walk over all of them: dropping a
-  // context must not fail.
-  template <class Predicate, class Visit>
-  void visit_indexed_one_by_one(Predicate wanted, Visit visit) const {
-    for (QueueEntry last, next;; last = next) {
-      const bool is_first = last.sequence == 0;
-      bool found = false;
-      index_->for_each([&](const QueueEntry& entry) {
-        if (!wanted(entry) || (!is_first && !older(last, entry))) return;
-        if (found && !older(entry, next)) return;
-        next = entry;
-        found = true;
-      });
-      if (!found) return;
-      visit(next);
-    }
   }
 
   // Made where the bytes reserved for it are aligned: an aligned member would part those before it

@@ -35,9 +35,8 @@ namespace tagline {
 //
 // A table shrinks when in as many pops as it has slots it was never an eighth as
 // full as it may be: a queue that fills and drains again and again keeps its size. It grows, up to
-// a size that a second-level cache has, when many of these pops left a gap to be closed, which
-// nobody can foresee: keys that count up are spread evenly and leave none, others leave fewer the
-// more slots there are.
+// 2 MiB, when many of these pops left a gap to be closed, which nobody can foresee: keys that count
+// up are spread evenly and leave none, others leave fewer the more slots there are.
 //
 // Guarantees: find is O(1) expected and does not write; push and pop are O(1)
 // expected, growth included (kMovesPerSearch slots are moved at most, and what is left when the
