@@ -157,7 +157,10 @@ class WindowedIndex {
   bool make_room() noexcept {
     if (gathers() && gather()) return true;
     if (window_.length() < most_outside()) return true;
-    if (window_.length() >= Window::kLargest) note_full_window();
+    if (window_.length() >= Window::kLargest) {
+      if (grow_on()) return true;
+      note_full_window();
+    }
     const bool soon = indexing_ || (had_index_ && window_.length() >= most_before_index());
     if (soon || window_.length() >= Window::kLargest || is_scattered()) {
       if (move_to_index(kMoves, window_.tail())) {
@@ -290,11 +293,13 @@ class WindowedIndex {
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
   static constexpr std::size_t kGathered = 16;                 // see gather()
-  static constexpr std::size_t kMovesOfSearch = 512;           // of the entries it passed
+  static constexpr std::size_t kMovesOfSearch = 512;           // of the entries it passed, or
+  static constexpr std::size_t kMovedPart = 128;               // one of so many
+  static constexpr std::size_t kUnseen = 1024;  // entries, before it is asked what their keys are
 
   // Entries of the window before it is asked whether they belong into the index.
   std::size_t most_outside() const noexcept {
-    return had_index_ ? std::min(window_.capacity(), most_before_index()) : window_.capacity();
+    return std::min(window_.capacity(), had_index_ ? most_before_index() : Window::kLargest);
   }
   // Entries that may come to the window without further thought.
   std::size_t room() const noexcept {
@@ -321,6 +326,14 @@ class WindowedIndex {
     // The newest of then may have left, and all that came later.
     if (calm_since_ != 0 && is_older(newest, calm_since_ + wariness_ * kCalm)) return false;
     wariness_ = std::max(1u, wariness_ / 4);
+    return true;
+  }
+
+  // A window of one key is never searched for long, however many come.
+  bool grow_on() noexcept {
+    if (is_indexed() || !window_.is_of_one_key()) return false;
+    if (window_.full() && !window_.grow_on()) return false;
+    window_.set_room(std::min(window_.capacity(), window_.length() + kUnseen));
     return true;
   }
 
@@ -433,6 +446,8 @@ class WindowedIndex {
   }
 
   std::size_t find_in_window(const MatchKey& key, std::uint64_t& depth) noexcept {
+    if (window_.length() > Window::kLargest) [[unlikely]]
+      window_.is_of_one_key();  // what has come since it was last asked is of that key, too
     const std::size_t position = window_.find(key);
     const std::size_t end = position == Window::kNone ? window_.tail() : position;
     depth += end - window_.head() + (position != Window::kNone);
@@ -442,11 +457,10 @@ class WindowedIndex {
 
   // Counts the entries before a position, which a search has passed in vain; returns how many.
   [[gnu::noinline]] std::size_t pass(std::size_t end) noexcept {
-    const std::size_t passed = end - window_.head();
-    if (passed == 0) return 0;
-    if (indexing_ || is_too_much(passed)) [[unlikely]]
+    const std::size_t compared = window_.compared_before(end);
+    if (compared != 0 && (indexing_ || is_too_much(compared))) [[unlikely]]
       start_indexing(end);
-    return passed;
+    return end - window_.head();
   }
 
   // Counts what searches pass in vain. The count begins anew when all entries that were
@@ -477,7 +491,7 @@ class WindowedIndex {
     passed_ = most_passed_ = 0;
     if (passed <= kNear) return;
     indexing_ = true;
-    move_to_index(kMovesOfSearch, before);
+    move_to_index(std::max(kMovesOfSearch, passed / kMovedPart), before);
   }
 
   KeyIndex::Hit find_indexed_equal(const QueueEntry& entry) const noexcept {

@@ -37,7 +37,7 @@ class Window {
   static constexpr std::size_t kAtHand = 2;  // entries that take_near() tells all of
   // Slots that one word of holes stands for, compared at once.
   static constexpr std::size_t kGroup = 64;
-  // Slots that a long window is made for; it can have more.
+  // Slots that a long window is made for; it can have more, where no search compares as many.
   static constexpr std::size_t kLargest = 65536;
   static constexpr std::size_t kNone = ~std::size_t{0};
 
@@ -107,7 +107,8 @@ class Window {
       count(length, false);
       return Glance::none;
     }
-    *cookie = cookie_at(--tail_);
+    drop_newest();
+    *cookie = cookie_at(tail_);
     count(2, true);
     return Glance::taken;
   }
@@ -207,6 +208,7 @@ class Window {
   template <class Predicate, class Visit>
   void remove_if(Predicate wanted, Visit visit) {
     std::size_t to = head_;
+    std::size_t equal_end = head_;
     for (std::size_t from = head_; from != tail_; ++from) {
       if (is_hole(from)) {
         if (!is_one_group()) holes_at(from) &= ~bit(from);
@@ -221,8 +223,10 @@ class Window {
       mask_[to & wrap_] = entry.key.mask;
       payload_[to & wrap_] = {entry.cookie, entry.sequence};
       ++to;
+      if (from < equal_end_) equal_end = to;
     }
     tail_ = to;
+    equal_end_ = equal_end;
     holes_ = 0;
   }
 
@@ -233,6 +237,27 @@ class Window {
   // no memory. No position found before counts any more.
   bool grow() noexcept;
 
+  // Of more than one group: whether all entries have one key, wildcards included. Then a search
+  // compares one of them. Takes time for what came since it was last asked.
+  bool is_of_one_key() noexcept {
+    equal_end_ = std::max(equal_end_, head_);
+    const std::size_t first = head_ & wrap_;
+    for (; equal_end_ != tail_; ++equal_end_) {
+      const std::size_t i = equal_end_ & wrap_;
+      if (bits_[i] != bits_[first] || mask_[i] != mask_[first]) return false;
+    }
+    return true;
+  }
+  // Of the entries before a position, those that a search has compared.
+  std::size_t compared_before(std::size_t position) const noexcept {
+    return position - std::clamp(equal_end_, head_, position);
+  }
+  // grow() beyond kLargest slots, as far as that takes no longer than up to there.
+  bool grow_on() noexcept {
+    const bool is_short_call = (head_ & wrap_) <= kLarge / 2 && !has_many_holes();
+    return is_short_call && capacity() < kMost && grow();
+  }
+
   // Whether so few entries are left of so many that shrink() is worth its while, which makes
   // it a ring of kInline slots again: no search compares what is long gone. It takes no memory,
   // nor does it give any back: a queue that was long once is so again.
@@ -241,9 +266,11 @@ class Window {
 
  private:
   static constexpr unsigned kRemembered = 8;  // matches, at least
-  // A window of so many slots is given a block for kLargest: to copy as many into a larger one
-  // would stall a call, and memory that is not used yet costs only addresses.
+  // A window of so many slots is given a block for kLargest, one of more than these a block for
+  // kMost: to copy as many into a larger one would stall a call, and memory that is not used yet
+  // costs only addresses.
   static constexpr std::size_t kLarge = 32768;
+  static constexpr std::size_t kMost = std::size_t{1} << 20;
 
   struct Payload {
     void* cookie;
@@ -286,6 +313,7 @@ class Window {
   }
 
   [[gnu::noinline]] std::size_t find_by_group(MatchKey key, std::size_t from) const noexcept {
+    if (from < equal_end_ && !meets(head_, key)) from = equal_end_;
     while (from < tail_) {
       const std::size_t within = (from & wrap_) % kGroup;
       const std::size_t slot = (from & wrap_) - within;
@@ -306,11 +334,11 @@ class Window {
     if (position == head_) {
       ++head_;
     } else if (position + 1 == tail_) {
-      --tail_;
+      drop_newest();
     } else {
       // Only here: whoever takes entries off the front keeps positions behind them.
       holes_at(position) |= bit(position);
-      if (++holes_ > (tail_ - head_) / 2) close_holes();
+      if (++holes_ > length() / 2 && length() <= kLargest) close_holes();
     }
     if (holes_ != 0) trim();
   }
@@ -318,8 +346,13 @@ class Window {
   // Holes at either end are no longer part of the window.
   void trim() noexcept {
     for (; head_ != tail_ && is_hole(head_); ++head_, --holes_) holes_at(head_) &= ~bit(head_);
-    for (; head_ != tail_ && is_hole(tail_ - 1); --tail_, --holes_)
+    for (; head_ != tail_ && is_hole(tail_ - 1); drop_newest(), --holes_)
       holes_at(tail_ - 1) &= ~bit(tail_ - 1);
+  }
+  // Its position is the next one's.
+  void drop_newest() noexcept {
+    --tail_;
+    equal_end_ = std::min(equal_end_, tail_);
   }
 
   void close_holes() noexcept {
@@ -379,9 +412,10 @@ class Window {
   std::uint64_t* bits_;
   std::uint64_t* mask_;
   Payload* payload_;
-  std::uint64_t repeats_;     // times a group of bits of one capacity: the word is full of them
-  std::uint64_t* hole_bits_;  // nullptr: the inline slots, which are one group
-  std::size_t block_slots_;   // there is memory for
+  std::uint64_t repeats_;      // times a group of bits of one capacity: the word is full of them
+  std::uint64_t* hole_bits_;   // nullptr: the inline slots, which are one group
+  std::size_t block_slots_;    // there is memory for
+  std::size_t equal_end_ = 0;  // of more than one group: all before it are of one key
   QueueResources* resources_;
 };
 
@@ -406,8 +440,8 @@ inline bool Window::grow() noexcept {
     return true;
   }
   if (larger > block_slots_) {
-    const bool reserves = larger >= kLarge && larger < kLargest;
-    return (reserves && grow_into_block(kLargest, larger)) || grow_into_block(larger, larger);
+    const std::size_t reserved = larger < kLarge ? larger : larger <= kLargest ? kLargest : kMost;
+    return grow_into_block(std::max(reserved, larger), larger) || grow_into_block(larger, larger);
   }
   unfold();
   return true;
@@ -431,6 +465,7 @@ inline void Window::unfold() noexcept {
   }
   set_capacity(2 * slots);
   tail_ = head + tail_ - head_;
+  equal_end_ = head + std::max(equal_end_, head_) - head_;
   head_ = head;
 }
 
@@ -446,7 +481,7 @@ inline void Window::shrink() noexcept {
     }
   }
   set_capacity(kInline);
-  head_ = tail_ = holes_ = 0;
+  head_ = tail_ = holes_ = equal_end_ = 0;
   for (std::size_t i = 0; i < count; ++i) append(kept[i]);
 }
 
@@ -458,11 +493,13 @@ inline bool Window::grow_into_block(std::size_t block_slots, std::size_t slots) 
   auto* payload = reinterpret_cast<Payload*>(mask + block_slots);
   auto* holes = reinterpret_cast<std::uint64_t*>(payload + block_slots);
   std::size_t to = 0;
+  std::size_t equal_end = 0;
   for (std::size_t from = head_; from != tail_; ++from) {
     if (is_hole(from)) continue;
     block[to] = bits_[from & wrap_];
     mask[to] = mask_[from & wrap_];
     payload[to++] = payload_[from & wrap_];
+    if (from < equal_end_) equal_end = to;
   }
   // What lies behind the newest entry is compared with it but never counts; to write it here
   // would touch every page of a long window.
@@ -472,6 +509,7 @@ inline bool Window::grow_into_block(std::size_t block_slots, std::size_t slots) 
   use(block, mask, payload, holes, block_slots, slots);
   head_ = 0;
   tail_ = to;
+  equal_end_ = equal_end;
   holes_ = 0;
   return true;
 }

@@ -280,6 +280,41 @@ TEST_F(Adaptive, WindowIsIndexedWhereTheQueueHasBecomeTwiceAsLong) {
   EXPECT_LT(search_in_vain(), 100u);
 }
 
+TEST_F(Adaptive, EntriesOfOneKeyStayInTheWindowHoweverManyCome) {
+  for (int i = 0; i < 300000; ++i) append(7);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(search_in_vain(), 300000u);
+  EXPECT_FALSE(queue_.is_indexed());
+  for (int i = 0; i < 300000; ++i) EXPECT_EQ(take(7), 1u);
+  EXPECT_TRUE(queue_.empty());
+}
+
+TEST_F(Adaptive, EntriesOfOneKeyAreIndexedWhereOthersCome) {
+  for (int i = 0; i < 200000; ++i) append(7);
+  for (int tag = 100; tag < 20000; ++tag) append(tag);
+  EXPECT_TRUE(queue_.is_indexed());
+  EXPECT_LT(search_in_vain(), 100u);
+  append(7);
+  for (int i = 0; i < 200000; ++i) EXPECT_EQ(take(7), 1u);
+  for (int tag = 100; tag < 20000; ++tag) EXPECT_EQ(take(tag), 1u);
+  EXPECT_EQ(take(7), 1u);
+  EXPECT_TRUE(queue_.empty());
+}
+
+// A window that has become so long is searched for long a few times at most, where others come
+// after those of one key.
+TEST_F(Adaptive, LongWindowOfManyKeysIsSoonIndexed) {
+  for (int i = 0; i < 500000; ++i) append(7);
+  for (int i = 0; i < 500000; ++i) {
+    void* cookie = nullptr;
+    queue_.take(key_of(0, 7), &cookie, [](std::uint64_t, bool) {});
+  }
+  for (int tag = 0; tag < 400000; ++tag) append(tag);
+  for (int i = 0; i < 600; ++i) search_in_vain();
+  EXPECT_LT(search_in_vain(), 100u);
+  for (int tag = 0; tag < 400000; ++tag) EXPECT_EQ(take(tag), 1u);
+  EXPECT_TRUE(queue_.empty());
+}
+
 TEST_F(Adaptive, AmongMoreThanACacheHoldsEntriesAreGathered) {
   const auto gathers = [&](int entries) {
     for (int tag = 0; tag < entries; ++tag) append(tag);

@@ -329,6 +329,7 @@ TEST(Window, ThatWasLongGrowsRatherThanBeClosedUpForEachEntry) {
 }
 
 TEST(Window, FollowsAVectorThroughRandomCalls) {
+  int of_one_key = 0;
   for (unsigned isa = 0; simd::available_kernels(isa) != nullptr; ++isa) {
     for (std::uint32_t seed = 1; seed <= 12; ++seed) {
       std::mt19937 random(seed);
@@ -336,7 +337,9 @@ TEST(Window, FollowsAVectorThroughRandomCalls) {
       // Few keys and many; with little memory now and then.
       const int keys = seed % 3 == 0 ? 3 : 60;
       Twin twin(isa, seed % 4 == 0 ? 4096 : 0);
+      bool one_key = false;
       const auto any_key = [&]() -> MatchKey {
+        if (one_key && below(200) != 0) return exact(1, 1);
         const int tag = below(keys) - keys / 5;
         const int kind = below(12);
         return kind == 0   ? any_source(tag)
@@ -346,6 +349,13 @@ TEST(Window, FollowsAVectorThroughRandomCalls) {
       };
       for (int call = 0; call < 4000; ++call) {
         constexpr int kAppends[] = {60, 45, 10};
+        if (call % 700 == 0) one_key = below(2) == 0;
+        if (!twin.window.is_one_group() && below(20) == 0 && twin.window.is_of_one_key()) {
+          for (const QueueEntry& entry : twin.expected) {
+            ASSERT_EQ(entry.key, twin.expected[0].key);
+          }
+          ++of_one_key;
+        }
         if (below(100) < kAppends[call / 700 % 3]) {
           twin.append(any_key());
         } else if (!twin.expected.empty() && below(4) == 0) {
@@ -362,6 +372,32 @@ TEST(Window, FollowsAVectorThroughRandomCalls) {
       }
     }
   }
+  EXPECT_GT(of_one_key, 100);
+}
+
+// A search compares one entry of those, whatever becomes of them, and all others.
+TEST(Window, OfOneKeyIsSearchedAtItsEnd) {
+  Twin twin;
+  const MatchKey same = exact(1, 1);
+  for (int i = 0; i < 300; ++i) ASSERT_TRUE(twin.append(same));
+  ASSERT_TRUE(twin.window.is_of_one_key());
+  EXPECT_EQ(twin.window.compared_before(twin.window.tail()), 0u);
+  EXPECT_EQ(twin.window.find(exact(1, 2)), Window::kNone);
+  EXPECT_EQ(twin.window.find(any_source(1)), twin.window.head());
+  // Another key in the place of the newest one.
+  ASSERT_NO_FATAL_FAILURE(twin.erase(299));
+  ASSERT_TRUE(twin.append(exact(1, 2)));
+  EXPECT_FALSE(twin.window.is_of_one_key());
+  ASSERT_NO_FATAL_FAILURE(twin.take(exact(1, 2)));
+  // Others that move to the places of some that have gone.
+  for (int tag = 0; tag < 100; ++tag) ASSERT_TRUE(twin.append(exact(2, tag)));
+  const auto wanted = [](const QueueEntry& entry) { return entry.sequence % 2 == 0; };
+  twin.window.remove_if(wanted, [](const QueueEntry&) {});
+  std::erase_if(twin.expected, wanted);
+  EXPECT_GT(twin.window.compared_before(twin.window.tail()), 40u);
+  EXPECT_LT(twin.window.compared_before(twin.window.tail()), 60u);
+  for (int tag = 0; tag < 100; ++tag) ASSERT_NO_FATAL_FAILURE(twin.take(exact(2, tag)));
+  while (!twin.expected.empty()) ASSERT_NO_FATAL_FAILURE(twin.take(same));
 }
 
 TEST(Window, GivesItsMemoryBack) {
