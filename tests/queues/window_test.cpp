@@ -400,6 +400,22 @@ TEST(Window, OfOneKeyIsSearchedAtItsEnd) {
   while (!twin.expected.empty()) ASSERT_NO_FATAL_FAILURE(twin.take(same));
 }
 
+TEST(Window, OfOneKeyGrowsInItsBlock) {
+  constexpr std::size_t kSlots = 32768;
+  Twin twin;
+  for (std::size_t i = 0; i < kSlots; ++i) ASSERT_TRUE(twin.append(exact(1, 1)));
+  for (std::size_t i = 0; i < kSlots + 100; ++i) {
+    twin.window.erase(twin.window.head());
+    twin.window.append({exact(1, 1), nullptr, twin.next++});
+  }
+  ASSERT_TRUE(twin.window.is_of_one_key());
+  ASSERT_TRUE(twin.window.full());
+  ASSERT_TRUE(twin.window.grow());
+  EXPECT_EQ(twin.window.compared_before(twin.window.tail()), 0u);
+  twin.window.append({exact(1, 2), nullptr, twin.next++});
+  EXPECT_EQ(twin.window.find(exact(1, 2)), twin.window.tail() - 1);
+}
+
 TEST(Window, GivesItsMemoryBack) {
   QueueResources resources(*simd::available_kernels(0), 0, kCacheLine);
   {
