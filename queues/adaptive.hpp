@@ -157,18 +157,10 @@ class WindowedIndex {
   bool make_room() noexcept {
     if (gathers() && gather()) return true;
     if (window_.length() < most_outside()) return true;
-    if (window_.length() >= Window::kLargest) {
-      if (grow_on()) return true;
-      note_full_window();
-    }
+    if (is_largest()) note_full_window();
     const bool soon = indexing_ || (had_index_ && window_.length() >= most_before_index());
-    if (soon || window_.length() >= Window::kLargest || is_scattered()) {
-      if (move_to_index(kMoves, window_.tail())) {
-        indexed_before_ = index_->size();
-        return true;
-      }
-    }
-    if (window_.full() && !window_.grow()) return false;
+    if ((soon || is_largest() || is_scattered()) && give_some_away()) return true;
+    if (window_.full() && !window_.grow()) return give_some_away();
     if (!is_indexed()) window_.set_room(window_.capacity());
     return true;
   }
@@ -295,11 +287,10 @@ class WindowedIndex {
   static constexpr std::size_t kGathered = 16;                 // see gather()
   static constexpr std::size_t kMovesOfSearch = 512;           // of the entries it passed, or
   static constexpr std::size_t kMovedPart = 128;               // one of so many
-  static constexpr std::size_t kUnseen = 1024;  // entries, before it is asked what their keys are
 
   // Entries of the window before it is asked whether they belong into the index.
   std::size_t most_outside() const noexcept {
-    return std::min(window_.capacity(), had_index_ ? most_before_index() : Window::kLargest);
+    return had_index_ ? std::min(window_.capacity(), most_before_index()) : window_.capacity();
   }
   // Entries that may come to the window without further thought.
   std::size_t room() const noexcept {
@@ -329,12 +320,15 @@ class WindowedIndex {
     return true;
   }
 
-  // A window of one key is never searched for long, however many come.
-  bool grow_on() noexcept {
-    if (is_indexed() || !window_.is_of_one_key()) return false;
-    if (window_.full() && !window_.grow_on()) return false;
-    window_.set_room(std::min(window_.capacity(), window_.length() + kUnseen));
+  bool give_some_away() noexcept {
+    if (!move_to_index(kMoves, window_.tail())) return false;
+    indexed_before_ = index_->size();
     return true;
+  }
+
+  // It does not become any larger.
+  bool is_largest() const noexcept {
+    return window_.full() && (window_.capacity() >= Window::kLargest || !window_.grows_at_once());
   }
 
   // Entries that come to a full window go through it and the index. Where as many leave the index
@@ -446,8 +440,6 @@ class WindowedIndex {
   }
 
   std::size_t find_in_window(const MatchKey& key, std::uint64_t& depth) noexcept {
-    if (window_.length() > Window::kLargest) [[unlikely]]
-      window_.is_of_one_key();  // what has come since it was last asked is of that key, too
     const std::size_t position = window_.find(key);
     const std::size_t end = position == Window::kNone ? window_.tail() : position;
     depth += end - window_.head() + (position != Window::kNone);
@@ -457,10 +449,11 @@ class WindowedIndex {
 
   // Counts the entries before a position, which a search has passed in vain; returns how many.
   [[gnu::noinline]] std::size_t pass(std::size_t end) noexcept {
-    const std::size_t compared = window_.compared_before(end);
-    if (compared != 0 && (indexing_ || is_too_much(compared))) [[unlikely]]
+    const std::size_t passed = end - window_.head();
+    if (passed == 0) return 0;
+    if (indexing_ || is_too_much(passed)) [[unlikely]]
       start_indexing(end);
-    return end - window_.head();
+    return passed;
   }
 
   // Counts what searches pass in vain. The count begins anew when all entries that were

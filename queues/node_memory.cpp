@@ -46,30 +46,37 @@ std::size_t NodeMemory::available_bytes() const noexcept {
   return shared_ == nullptr ? own : std::min(own, shared_->available_bytes());
 }
 
-void* NodeMemory::take(std::size_t bytes, bool zeroed) noexcept {
-  while (bytes > available_bytes()) {
-    if (!return_some()) return nullptr;
-  }
-  if (shared_ != nullptr && !shared_->take(bytes)) return nullptr;
+void* NodeMemory::take(std::size_t bytes, std::size_t counted, bool zeroed) noexcept {
+  if (!count(counted)) return nullptr;
   void* block = memory_backend::allocate(bytes, zeroed);
-  if (block == nullptr) {
-    if (shared_ != nullptr) shared_->give_back(bytes);
-    return nullptr;
-  }
-  used_bytes_ += bytes;
-  total_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  note_in_use(block, bytes);
+  if (block == nullptr) uncount(counted);
   return block;
 }
 
-void NodeMemory::release(void* block, std::size_t bytes) noexcept {
+bool NodeMemory::count(std::size_t bytes) noexcept {
+  while (bytes > available_bytes()) {
+    if (!return_some()) return false;
+  }
+  if (shared_ != nullptr && !shared_->take(bytes)) return false;
+  used_bytes_ += bytes;
+  total_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  return true;
+}
+
+void NodeMemory::uncount(std::size_t bytes) noexcept {
+  used_bytes_ -= bytes;
+  if (shared_ != nullptr) shared_->give_back(bytes);
+  total_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+void NodeMemory::release(void* block, std::size_t bytes, std::size_t counted) noexcept {
   if (block == nullptr) return;
   note_out_of_use(block);
   if (deferring_ && bytes >= kLeastDeferred) {
-    deferred_ = ::new (block) Deferred{deferred_, bytes, bytes};
-    deferred_bytes_ += bytes;
+    deferred_ = ::new (block) Deferred{deferred_, bytes, counted, bytes};
+    deferred_bytes_ += counted;
   } else {
-    give_back(block, bytes);
+    give_back(block, bytes, counted);
   }
 }
 
@@ -84,17 +91,15 @@ bool NodeMemory::return_some() noexcept {
     }
     returned += first.with_pages;
     deferred_ = first.next;
-    deferred_bytes_ -= first.bytes;
-    give_back(&first, first.bytes);
+    deferred_bytes_ -= first.counted;
+    give_back(&first, first.bytes, first.counted);
   }
   return returned > 0;
 }
 
-void NodeMemory::give_back(void* block, std::size_t bytes) noexcept {
+void NodeMemory::give_back(void* block, std::size_t bytes, std::size_t counted) noexcept {
   memory_backend::release(block, bytes);
-  used_bytes_ -= bytes;
-  if (shared_ != nullptr) shared_->give_back(bytes);
-  total_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  uncount(counted);
 }
 
 void NodeMemory::discard(void* part, std::size_t bytes) noexcept {

@@ -55,10 +55,20 @@ class NodeMemory {
   ~NodeMemory() { return_all(); }
 
   // nullptr if the limit or the system says no.
-  void* allocate(std::size_t bytes) noexcept { return take(bytes, false); }
+  void* allocate(std::size_t bytes) noexcept { return told(take(bytes, bytes, false), bytes); }
   // As allocate(), all bytes zero; large blocks cost nothing until they are touched.
-  void* allocate_zeroed(std::size_t bytes) noexcept { return take(bytes, true); }
-  void release(void* block, std::size_t bytes) noexcept;
+  void* allocate_zeroed(std::size_t bytes) noexcept {
+    return told(take(bytes, bytes, true), bytes);
+  }
+  void release(void* block, std::size_t bytes) noexcept { release(block, bytes, bytes); }
+
+  // A large block of which only a part is used and counted; more of it comes into use by count(),
+  // which is false if the limit says no. The observer is told by whoever uses it.
+  void* reserve(std::size_t bytes, std::size_t counted) noexcept {
+    return take(bytes, counted, false);
+  }
+  bool count(std::size_t bytes) noexcept;
+  void release(void* block, std::size_t bytes, std::size_t counted) noexcept;
 
   // From now on, or no more: release() only notes the blocks, for return_some().
   // They count as used until they are returned.
@@ -104,11 +114,17 @@ class NodeMemory {
   struct Deferred {
     Deferred* next;
     std::size_t bytes;       // of the block
+    std::size_t counted;     // of these
     std::size_t with_pages;  // of these, from its start, not yet discarded
   };
 
-  void* take(std::size_t bytes, bool zeroed) noexcept;
-  void give_back(void* block, std::size_t bytes) noexcept;
+  void* take(std::size_t bytes, std::size_t counted, bool zeroed) noexcept;
+  void* told(void* block, std::size_t bytes) noexcept {
+    if (block != nullptr) note_in_use(block, bytes);
+    return block;
+  }
+  void give_back(void* block, std::size_t bytes, std::size_t counted) noexcept;
+  void uncount(std::size_t bytes) noexcept;
 
   MemoryObserver* observer_ = nullptr;
   const std::size_t limit_bytes_;

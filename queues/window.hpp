@@ -37,8 +37,8 @@ class Window {
   static constexpr std::size_t kAtHand = 2;  // entries that take_near() tells all of
   // Slots that one word of holes stands for, compared at once.
   static constexpr std::size_t kGroup = 64;
-  // Slots that a long window is made for; it can have more, where no search compares as many.
-  static constexpr std::size_t kLargest = 65536;
+  // Slots that a long window is made for; it can have more.
+  static constexpr std::size_t kLargest = std::size_t{1} << 20;
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   class Slots;
@@ -107,8 +107,7 @@ class Window {
       count(length, false);
       return Glance::none;
     }
-    drop_newest();
-    *cookie = cookie_at(tail_);
+    *cookie = cookie_at(--tail_);
     count(2, true);
     return Glance::taken;
   }
@@ -208,7 +207,6 @@ class Window {
   template <class Predicate, class Visit>
   void remove_if(Predicate wanted, Visit visit) {
     std::size_t to = head_;
-    std::size_t equal_end = head_;
     for (std::size_t from = head_; from != tail_; ++from) {
       if (is_hole(from)) {
         if (!is_one_group()) holes_at(from) &= ~bit(from);
@@ -223,10 +221,8 @@ class Window {
       mask_[to & wrap_] = entry.key.mask;
       payload_[to & wrap_] = {entry.cookie, entry.sequence};
       ++to;
-      if (from < equal_end_) equal_end = to;
     }
     tail_ = to;
-    equal_end_ = equal_end;
     holes_ = 0;
   }
 
@@ -236,26 +232,9 @@ class Window {
   // Makes !full() true: closes up a window with many holes, else doubles it. False if there is
   // no memory. No position found before counts any more.
   bool grow() noexcept;
-
-  // Of more than one group: whether all entries have one key, wildcards included. Then a search
-  // compares one of them. Takes time for what came since it was last asked.
-  bool is_of_one_key() noexcept {
-    equal_end_ = std::max(equal_end_, head_);
-    const std::size_t first = head_ & wrap_;
-    for (; equal_end_ != tail_; ++equal_end_) {
-      const std::size_t i = equal_end_ & wrap_;
-      if (bits_[i] != bits_[first] || mask_[i] != mask_[first]) return false;
-    }
-    return true;
-  }
-  // Of the entries before a position, those that a search has compared.
-  std::size_t compared_before(std::size_t position) const noexcept {
-    return position - std::clamp(equal_end_, head_, position);
-  }
-  // grow() beyond kLargest slots, as far as that takes no longer than up to there.
-  bool grow_on() noexcept {
-    const bool is_short_call = (head_ & wrap_) <= kLarge / 2 && !has_many_holes();
-    return is_short_call && capacity() < kMost && grow();
+  // Whether that moves no more than kMoved entries.
+  bool grows_at_once() const noexcept {
+    return capacity() <= kMoved || (!has_many_holes() && (head_ & wrap_) <= kMoved);
   }
 
   // Whether so few entries are left of so many that shrink() is worth its while, which makes
@@ -266,11 +245,10 @@ class Window {
 
  private:
   static constexpr unsigned kRemembered = 8;  // matches, at least
-  // A window of so many slots is given a block for kLargest, one of more than these a block for
-  // kMost: to copy as many into a larger one would stall a call, and memory that is not used yet
-  // costs only addresses.
+  // A window of so many slots reserves a block for kLargest: to copy as many into a larger one
+  // would stall a call, and what is not used yet costs only addresses.
   static constexpr std::size_t kLarge = 32768;
-  static constexpr std::size_t kMost = std::size_t{1} << 20;
+  static constexpr std::size_t kMoved = 65536;  // entries in one call
 
   struct Payload {
     void* cookie;
@@ -313,7 +291,6 @@ class Window {
   }
 
   [[gnu::noinline]] std::size_t find_by_group(MatchKey key, std::size_t from) const noexcept {
-    if (from < equal_end_ && !meets(head_, key)) from = equal_end_;
     while (from < tail_) {
       const std::size_t within = (from & wrap_) % kGroup;
       const std::size_t slot = (from & wrap_) - within;
@@ -334,11 +311,11 @@ class Window {
     if (position == head_) {
       ++head_;
     } else if (position + 1 == tail_) {
-      drop_newest();
+      --tail_;
     } else {
       // Only here: whoever takes entries off the front keeps positions behind them.
       holes_at(position) |= bit(position);
-      if (++holes_ > length() / 2 && length() <= kLargest) close_holes();
+      if (++holes_ > length() / 2 && length() <= kMoved) close_holes();
     }
     if (holes_ != 0) trim();
   }
@@ -346,13 +323,8 @@ class Window {
   // Holes at either end are no longer part of the window.
   void trim() noexcept {
     for (; head_ != tail_ && is_hole(head_); ++head_, --holes_) holes_at(head_) &= ~bit(head_);
-    for (; head_ != tail_ && is_hole(tail_ - 1); drop_newest(), --holes_)
+    for (; head_ != tail_ && is_hole(tail_ - 1); --tail_, --holes_)
       holes_at(tail_ - 1) &= ~bit(tail_ - 1);
-  }
-  // Its position is the next one's.
-  void drop_newest() noexcept {
-    --tail_;
-    equal_end_ = std::min(equal_end_, tail_);
   }
 
   void close_holes() noexcept {
@@ -383,6 +355,7 @@ class Window {
     payload_ = payload;
     hole_bits_ = holes;
     block_slots_ = block_slots;
+    used_slots_ = capacity;
     set_capacity(capacity);
   }
 
@@ -394,7 +367,24 @@ class Window {
   }
 
   void release() noexcept {
-    if (hole_bits_ != nullptr) resources_->memory.release(bits_, block_bytes(block_slots_));
+    if (hole_bits_ == nullptr) return;
+    if (is_reserved()) tell_out_of_use();
+    resources_->memory.release(bits_, block_bytes(block_slots_), block_bytes(used_slots_));
+  }
+
+  bool is_reserved() const noexcept { return block_slots_ == kLargest; }
+  bool use_more(std::size_t slots) noexcept;
+  void tell_in_use() noexcept {
+    NodeMemory& memory = resources_->memory;
+    memory.note_in_use(bits_, used_slots_ * sizeof *bits_);
+    memory.note_in_use(mask_, used_slots_ * sizeof *mask_);
+    memory.note_in_use(payload_, used_slots_ * sizeof *payload_);
+  }
+  void tell_out_of_use() noexcept {
+    NodeMemory& memory = resources_->memory;
+    memory.note_out_of_use(bits_);
+    memory.note_out_of_use(mask_);
+    memory.note_out_of_use(payload_);
   }
 
   bool grow_into_block(std::size_t block_slots, std::size_t slots) noexcept;
@@ -412,10 +402,10 @@ class Window {
   std::uint64_t* bits_;
   std::uint64_t* mask_;
   Payload* payload_;
-  std::uint64_t repeats_;      // times a group of bits of one capacity: the word is full of them
-  std::uint64_t* hole_bits_;   // nullptr: the inline slots, which are one group
-  std::size_t block_slots_;    // there is memory for
-  std::size_t equal_end_ = 0;  // of more than one group: all before it are of one key
+  std::uint64_t repeats_;     // times a group of bits of one capacity: the word is full of them
+  std::uint64_t* hole_bits_;  // nullptr: the inline slots, which are one group
+  std::size_t block_slots_;   // there are addresses for
+  std::size_t used_slots_;    // of these have ever been used
   QueueResources* resources_;
 };
 
@@ -440,10 +430,21 @@ inline bool Window::grow() noexcept {
     return true;
   }
   if (larger > block_slots_) {
-    const std::size_t reserved = larger < kLarge ? larger : larger <= kLargest ? kLargest : kMost;
-    return grow_into_block(std::max(reserved, larger), larger) || grow_into_block(larger, larger);
+    const bool reserves = larger >= kLarge && larger < kLargest;
+    return (reserves && grow_into_block(kLargest, larger)) || grow_into_block(larger, larger);
   }
+  if (larger > used_slots_ && !use_more(larger)) return false;
   unfold();
+  return true;
+}
+
+// So many slots of the block.
+inline bool Window::use_more(std::size_t slots) noexcept {
+  if (!resources_->memory.count(block_bytes(slots) - block_bytes(used_slots_))) return false;
+  std::fill_n(hole_bits_ + words(used_slots_), words(slots) - words(used_slots_), 0);
+  tell_out_of_use();
+  used_slots_ = slots;
+  tell_in_use();
   return true;
 }
 
@@ -465,7 +466,6 @@ inline void Window::unfold() noexcept {
   }
   set_capacity(2 * slots);
   tail_ = head + tail_ - head_;
-  equal_end_ = head + std::max(equal_end_, head_) - head_;
   head_ = head;
 }
 
@@ -481,35 +481,36 @@ inline void Window::shrink() noexcept {
     }
   }
   set_capacity(kInline);
-  head_ = tail_ = holes_ = equal_end_ = 0;
+  head_ = tail_ = holes_ = 0;
   for (std::size_t i = 0; i < count; ++i) append(kept[i]);
 }
 
 // Moves into a new block for so many slots, and uses some of them.
 inline bool Window::grow_into_block(std::size_t block_slots, std::size_t slots) noexcept {
-  auto* block = static_cast<std::uint64_t*>(resources_->memory.allocate(block_bytes(block_slots)));
+  NodeMemory& memory = resources_->memory;
+  const std::size_t bytes = block_bytes(block_slots);
+  auto* block = static_cast<std::uint64_t*>(
+      block_slots == slots ? memory.allocate(bytes) : memory.reserve(bytes, block_bytes(slots)));
   if (block == nullptr) return false;
   std::uint64_t* const mask = block + block_slots;
   auto* payload = reinterpret_cast<Payload*>(mask + block_slots);
   auto* holes = reinterpret_cast<std::uint64_t*>(payload + block_slots);
   std::size_t to = 0;
-  std::size_t equal_end = 0;
   for (std::size_t from = head_; from != tail_; ++from) {
     if (is_hole(from)) continue;
     block[to] = bits_[from & wrap_];
     mask[to] = mask_[from & wrap_];
     payload[to++] = payload_[from & wrap_];
-    if (from < equal_end_) equal_end = to;
   }
   // What lies behind the newest entry is compared with it but never counts; to write it here
   // would touch every page of a long window.
   for (std::size_t i = to; i < std::min(slots, kGroup); ++i) block[i] = mask[i] = 0;
-  std::fill_n(holes, words(block_slots), 0);
+  std::fill_n(holes, words(slots), 0);
   release();
   use(block, mask, payload, holes, block_slots, slots);
+  if (is_reserved()) tell_in_use();
   head_ = 0;
   tail_ = to;
-  equal_end_ = equal_end;
   holes_ = 0;
   return true;
 }

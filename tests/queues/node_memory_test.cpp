@@ -77,6 +77,29 @@ TEST(NodeMemory, NothingBeyondTheLimit) {
   EXPECT_EQ(memory.available_bytes(), 1000u);
 }
 
+TEST(NodeMemory, OfAReservedBlockCountsWhatIsUsed) {
+  MemoryLimit shared(6 * kMiB);
+  {
+    NodeMemory memory(4 * kMiB, &shared);
+    void* block = memory.reserve(64 * kMiB, kMiB);
+    ASSERT_NE(block, nullptr);
+    EXPECT_EQ(memory.used_bytes(), kMiB);
+    EXPECT_TRUE(memory.count(2 * kMiB));
+    EXPECT_FALSE(memory.count(2 * kMiB));
+    EXPECT_EQ(memory.reserve(64 * kMiB, 2 * kMiB), nullptr);
+    EXPECT_EQ(memory.used_bytes(), 3 * kMiB);
+    EXPECT_EQ(shared.available_bytes(), 3 * kMiB);
+    memory.defer_releases(true);
+    memory.release(block, 64 * kMiB, 3 * kMiB);
+    EXPECT_EQ(memory.deferred_bytes(), 3 * kMiB);
+    EXPECT_EQ(memory.used_bytes(), 3 * kMiB);
+    memory.return_all();
+    EXPECT_EQ(memory.used_bytes(), 0u);
+    EXPECT_EQ(memory.deferred_bytes(), 0u);
+  }
+  EXPECT_EQ(shared.available_bytes(), 6 * kMiB);
+}
+
 TEST(NodeMemory, MoreThanThereIsIsRefused) {
   NodeMemory memory(0);
   EXPECT_EQ(memory.allocate(std::size_t{1} << 60), nullptr);
