@@ -148,6 +148,8 @@ class WindowedIndex {
     *cookie = window_.cookie_at(position);
     count(position - window_.head() + 1, true);
     window_.erase_in_group(position);
+    if (--until_asked_ == 0) [[unlikely]]
+      ask_for_index();
     return true;
   }
 
@@ -170,7 +172,8 @@ class WindowedIndex {
   // The other way in, where has_room() says no: into the index, if nothing older is
   // outside of it.
   bool take_in(const QueueEntry& entry) noexcept {
-    if (!is_indexed() || !window_.empty()) return false;
+    if (!is_indexed()) return starts_indexed() && begin_index(entry);
+    if (!window_.empty()) return false;
     if (indexed_->toils() && return_to_window()) [[unlikely]]
       return false;
     return indexed_->push(entry);
@@ -178,7 +181,8 @@ class WindowedIndex {
   // The same, where all it takes is a slot, or that and a place in the log or in lists, and where
   // it takes no memory. next: see KeyIndex::push_at_hand().
   bool take_in_at_hand(const QueueEntry& entry, std::uint64_t next) noexcept {
-    return is_indexed() && indexed_->lists_once(entry.key) && window_.empty() &&
+    if (!is_indexed()) return starts_indexed() && begin_index_at_hand(entry, next);
+    return indexed_->lists_once(entry.key) && window_.empty() &&
            indexed_->push_at_hand(entry, next);
   }
   bool only_logs() const noexcept { return is_indexed() && indexed_->only_logs(); }
@@ -278,6 +282,7 @@ class WindowedIndex {
   static constexpr std::size_t kMostPatience = 2048;
   static constexpr std::uint64_t kExact = kSourceMask | kTagMask;
   static constexpr std::size_t kFewScattered = 2;  // entries among holes; fewer are soon compared
+  static constexpr unsigned kAsked = 64;           // see ask_for_index()
   static constexpr unsigned kMostWary = 1024;
   static constexpr std::uint64_t kCalm = 64;  // entries that come without a search with wildcards
   static constexpr std::size_t kShort = 48;   // entries that are compared faster than indexed once
@@ -299,15 +304,27 @@ class WindowedIndex {
   }
   // Entries that are compared faster than indexed, where there has been an index.
   std::size_t most_before_index() const noexcept {
-    return index_->has_views() && index_->peak() < kMany ? Window::kGroup : Window::kInline;
+    return index_->has_views() && index_->peak() < kMany ? Window::kGroup : 0;
   }
 
   // A short window is full of holes, and worth an index; wildcards have not been seen lately.
   bool is_scattered() noexcept {
     if (!window_.is_scattered_group() || window_.entries() < kFewScattered) return false;
-    if (!is_calm()) return false;
+    return is_calm() && holds_no_wildcards();
+  }
+  bool holds_no_wildcards() const noexcept {
     const auto is_wild = [](const QueueEntry& entry) { return entry.key.mask != kExact; };
     return window_.find_if(is_wild) == Window::kNone;
+  }
+  // Of a short queue, when so many were found by comparing all. Where these are half of what came
+  // since the last time, or more, matches come in random order, and the next entries are indexed.
+  [[gnu::noinline, gnu::cold]] void ask_for_index() noexcept {
+    until_asked_ = kAsked;
+    const std::uint64_t newest = window_.at(window_.tail() - 1).sequence;
+    const std::uint64_t came = newest - std::exchange(asked_at_, newest);
+    if (came > 2 * kAsked || !is_calm() || !holds_no_wildcards() || !make_index()) return;
+    had_index_ = true;
+    window_.set_room(room());
   }
   void note_search(const MatchKey& key) noexcept { wild_search_ |= key.mask != kExact; }
   // Searches with wildcards have not been seen for so long that an index may be worth it again.
@@ -434,7 +451,10 @@ class WindowedIndex {
   [[gnu::noinline, gnu::cold]] void leave_index() noexcept {
     indexed_ = nullptr;
     indexing_ = index_at_once;
-    had_index_ = !index_->was_in_order();
+    // A few entries come in order by chance.
+    const bool in_order = index_->was_in_order();
+    had_index_ = !in_order || (!was_in_order_ && index_->peak() <= Window::kGroup);
+    was_in_order_ = in_order;
     if (window_.is_mostly_past()) window_.shrink();
     window_.set_room(room());
   }
@@ -492,14 +512,36 @@ class WindowedIndex {
     return index_->find_equal(entry.key, same);
   }
 
-  // Moves up to this many of the oldest entries before a position from the
-  // window to the index; false if none could be moved.
-  bool move_to_index(std::size_t entries, std::size_t before) noexcept {
+  // False: no memory.
+  bool make_index() noexcept {
     if (index_ == nullptr) {
       index_.reset(new (std::nothrow) KeyIndex(*resources_, side_));
       if (index_ == nullptr) return false;
       index_->set_hints(hints_);
     }
+    return true;
+  }
+
+  // The next entry, the oldest of all, goes to the index.
+  bool starts_indexed() const noexcept {
+    return had_index_ && window_.empty() && most_before_index() == 0;
+  }
+  bool begin_index_at_hand(const QueueEntry& entry, std::uint64_t next) noexcept {
+    if (!index_->begins_at_hand(entry.key) || !index_->push_at_hand(entry, next)) return false;
+    indexed_ = index_.get();
+    return true;
+  }
+  bool begin_index(const QueueEntry& entry) noexcept {
+    if (!index_->push(entry)) return false;
+    indexed_ = index_.get();
+    window_.set_room(room());
+    return true;
+  }
+
+  // Moves up to this many of the oldest entries before a position from the
+  // window to the index; false if none could be moved.
+  bool move_to_index(std::size_t entries, std::size_t before) noexcept {
+    if (!make_index()) return false;
     if (index_->empty() && !window_.empty()) {
       index_->expect(before - window_.head(), window_.at(window_.head()).key);
     }
@@ -559,10 +601,13 @@ class WindowedIndex {
   Window window_;
   std::unique_ptr<KeyIndex> index_;
   bool indexing_ = index_at_once;
-  bool wild_search_ = false;      // one with a wildcard, since is_calm() was last asked
-  std::uint64_t calm_since_ = 0;  // a sequence number: there was none since; 0: never
-  unsigned wariness_ = 1;         // how much more an index has to be worth: wildcards made it toil
-  bool had_index_ = false;        // which was of use: the next one starts sooner
+  bool wild_search_ = false;       // one with a wildcard, since is_calm() was last asked
+  std::uint64_t calm_since_ = 0;   // a sequence number: there was none since; 0: never
+  unsigned until_asked_ = kAsked;  // matches, see ask_for_index()
+  std::uint64_t asked_at_ = 0;     // a sequence number
+  unsigned wariness_ = 1;          // how much more an index has to be worth: wildcards made it toil
+  bool had_index_ = false;         // which was of use: the next one starts sooner
+  bool was_in_order_ = false;      // when the index last emptied
   std::size_t indexed_before_ = 0;  // entries, when the window last gave some of its own away
   std::size_t passed_ = 0;          // see is_too_much()
   std::size_t most_passed_ = 0;

@@ -247,6 +247,12 @@ class KeyIndex {
                                       : viewed_ == 0 && !logs();
   }
 
+  // The same of the first entry, where there is nothing to forget of those before it, nor so large
+  // a table that entries had better be gathered.
+  bool begins_at_hand(const MatchKey& key) const noexcept {
+    return lists_once(key) && views_ == nullptr && !wild_search_ && !outgrows_caches();
+  }
+
   // push(), if lists_once() and all it takes is a slot, or room in a node. It calls nothing. next:
   // the exact key of the entry after this one, whose slot is on its way from memory until that
   // comes here, too.
