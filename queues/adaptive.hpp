@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "queues/in_order.hpp"
+#include "queues/index_decision.hpp"
 #include "queues/key_index.hpp"
 #include "queues/newest_entry.hpp"
 #include "queues/window.hpp"
@@ -29,24 +30,26 @@ namespace tagline {
 //   for no index.
 // - When searches have passed so many entries in vain that indexing the window
 //   would have cost no more, the index starts: from then on searches move what
-//   they passed in the window, the oldest first and a bounded number at a time,
-//   and once the window is empty new entries go straight to the index. In a window
-//   of one group a search that hits costs the same wherever the match is, so there
-//   only searches for nothing count.
-// - A short queue that never empties, and whose entries leave in any order, fills its window with
-//   holes: rather than close it up again and again, the index starts, unless wildcards are about,
-//   which cost more there. If they come later, a few messages return to the window, and next time
-//   more entries have to come without them.
+//   they passed in the window, the oldest first and a bounded part at a time,
+//   and once the window is empty new entries go straight to the index.
+// - In a window of one group a search that hits costs the same wherever the match is, so there
+//   only searches for nothing count. But where most of a short queue's matches took such a search,
+//   the index is faster, as nobody can foresee which entry is next: it starts with the next entry.
+//   It also starts where a short queue never empties and its window is full of holes, rather than
+//   to close it up again and again. Neither while wildcards are about, which cost more there. If
+//   they come later, a few messages return to the window, and next time more entries have to come
+//   without them. See queues/index_decision.hpp.
 // - Beyond Window::kLargest entries the oldest move to the index in any case, so
 //   no search ever compares more than that many one after the other. Where that goes on, all of
 //   the window follows: new entries then go one way, not two.
 // - Where no cache holds the index, entries that come one after the other are gathered in the
 //   window: their slots come from memory together, and then they go to the index.
 // - When the index has emptied, it is not used until searches are deep again. But if
-//   any search had passed what was in it, the next entries beyond a few go to it as they
+//   any search had passed what was in it, the next entries go to it as they
 //   come: who searches deeply once does so again, and entries that have left the cache
 //   cost most to index then. Where wildcards ask for lists as well, which cost more, that is
-//   beyond one group. A queue that was drained in order forgets that.
+//   beyond one group. A queue that was drained in order forgets that, a short one when that
+//   happened twice in a row: a few entries come in order by chance.
 //
 // The newest entry waits outside, see queues/newest_entry.hpp. `adaptive` does all
 // this. `indexed` starts the index with the first search that passes anything, for
@@ -127,7 +130,7 @@ class WindowedIndex {
       return result.taken;
     };
     if (is_indexed()) return counted(take_from_both(key, cookie));
-    note_search(key);
+    decision_.note_search(key);
     const Glance glance = window_.take_near(key, cookie, count);
     if (glance != Glance::unknown) return glance == Glance::taken;
     return is_one_group() ? take_from_group(key, cookie, count)
@@ -148,7 +151,7 @@ class WindowedIndex {
     *cookie = window_.cookie_at(position);
     count(position - window_.head() + 1, true);
     window_.erase_in_group(position);
-    if (--until_asked_ == 0) [[unlikely]]
+    if (decision_.note_compared()) [[unlikely]]
       ask_for_index();
     return true;
   }
@@ -203,7 +206,7 @@ class WindowedIndex {
       depth += found.depth;
       if (found.hit) return Hit(found.hit);
     }
-    note_search(key);
+    decision_.note_search(key);
     return Hit(find_in_window(key, depth));
   }
 
@@ -277,16 +280,9 @@ class WindowedIndex {
   }
 
  private:
-  // An entry costs about as much to index as this many cost to pass.
-  static constexpr std::size_t kPatience = index_at_once ? 0 : 16;
-  static constexpr std::size_t kMostPatience = 2048;
   static constexpr std::uint64_t kExact = kSourceMask | kTagMask;
   static constexpr std::size_t kFewScattered = 2;  // entries among holes; fewer are soon compared
-  static constexpr unsigned kAsked = 64;           // see ask_for_index()
-  static constexpr unsigned kMostWary = 1024;
-  static constexpr std::uint64_t kCalm = 64;  // entries that come without a search with wildcards
-  static constexpr std::size_t kShort = 48;   // entries that are compared faster than indexed once
-  static constexpr std::size_t kMany = 96;    // that are listed faster than first compared
+  static constexpr std::size_t kMany = 96;         // that are listed faster than first compared
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
   static constexpr std::size_t kGathered = 16;                 // see gather()
@@ -310,32 +306,21 @@ class WindowedIndex {
   // A short window is full of holes, and worth an index; wildcards have not been seen lately.
   bool is_scattered() noexcept {
     if (!window_.is_scattered_group() || window_.entries() < kFewScattered) return false;
-    return is_calm() && holds_no_wildcards();
-  }
-  bool holds_no_wildcards() const noexcept {
+    if (!decision_.is_calm(newest())) return false;
+    decision_.be_less_wary();
     const auto is_wild = [](const QueueEntry& entry) { return entry.key.mask != kExact; };
     return window_.find_if(is_wild) == Window::kNone;
   }
-  // Of a short queue, when so many were found by comparing all. Where these are half of what came
-  // since the last time, or more, matches come in random order, and the next entries are indexed.
+  // Matches of a short queue come in random order, and no wildcards are about: the next entries are
+  // indexed.
   [[gnu::noinline, gnu::cold]] void ask_for_index() noexcept {
-    until_asked_ = kAsked;
-    const std::uint64_t newest = window_.at(window_.tail() - 1).sequence;
-    const std::uint64_t came = newest - std::exchange(asked_at_, newest);
-    if (came > 2 * kAsked || !is_calm() || !holds_no_wildcards() || !make_index()) return;
+    if (!decision_.is_at_random(newest(), window_.held_only(kExact)) || !make_index()) return;
     had_index_ = true;
     window_.set_room(room());
   }
-  void note_search(const MatchKey& key) noexcept { wild_search_ |= key.mask != kExact; }
-  // Searches with wildcards have not been seen for so long that an index may be worth it again.
-  bool is_calm() noexcept {
-    const std::uint64_t newest = window_.at(window_.tail() - 1).sequence;
-    if (std::exchange(wild_search_, false)) calm_since_ = newest;
-    // The newest of then may have left, and all that came later.
-    if (calm_since_ != 0 && is_older(newest, calm_since_ + wariness_ * kCalm)) return false;
-    wariness_ = std::max(1u, wariness_ / 4);
-    return true;
-  }
+  // Sequence numbers of the window's ends. The newest may have gone.
+  std::uint64_t newest() const noexcept { return window_.at(window_.tail() - 1).sequence; }
+  std::uint64_t oldest() const noexcept { return window_.at(window_.head()).sequence; }
 
   bool give_some_away() noexcept {
     if (!move_to_index(kMoves, window_.tail())) return false;
@@ -393,8 +378,7 @@ class WindowedIndex {
     leave_index();
     had_index_ = false;
     window_.set_room(room());
-    calm_since_ = window_.at(window_.tail() - 1).sequence;
-    wariness_ = std::min(4 * wariness_, kMostWary);
+    decision_.be_warier(newest());
     return true;
   }
 
@@ -451,7 +435,6 @@ class WindowedIndex {
   [[gnu::noinline, gnu::cold]] void leave_index() noexcept {
     indexed_ = nullptr;
     indexing_ = index_at_once;
-    // A few entries come in order by chance.
     const bool in_order = index_->was_in_order();
     had_index_ = !in_order || (!was_in_order_ && index_->peak() <= Window::kGroup);
     was_in_order_ = in_order;
@@ -471,37 +454,15 @@ class WindowedIndex {
   [[gnu::noinline]] std::size_t pass(std::size_t end) noexcept {
     const std::size_t passed = end - window_.head();
     if (passed == 0) return 0;
-    if (indexing_ || is_too_much(passed)) [[unlikely]]
+    if (indexing_ || decision_.is_too_much(passed, oldest(), newest(), window_.length(),
+                                           had_index_)) [[unlikely]]
       start_indexing(end);
     return passed;
   }
 
-  // Counts what searches pass in vain. The count begins anew when all entries that were
-  // there when it began have gone: a short queue that is filled and drained again and again
-  // in any order stays without an index.
-  bool is_too_much(std::size_t passed) noexcept {
-    if (is_older(newest_counted_, window_.at(window_.head()).sequence)) {
-      newest_counted_ = window_.at(window_.tail() - 1).sequence;
-      passed_ = most_passed_ = 0;
-      is_calm();
-    }
-    passed_ += passed;
-    most_passed_ = std::max(most_passed_, patience());
-    return passed_ > most_passed_;
-  }
-
-  // Entries that searches may pass in vain before the window is indexed: as long
-  // as that is cheaper, and not for long in any case, because entries that have
-  // left the cache cost more to pass. Where an index was of use before, sooner.
-  std::size_t patience() const noexcept {
-    const std::size_t length = window_.tail() - window_.head();
-    if (had_index_ && length > kShort) return wariness_ * length;
-    return wariness_ * std::min(kPatience * length, kMostPatience);
-  }
-
   [[gnu::noinline, gnu::cold]] void start_indexing(std::size_t before) noexcept {
     const std::size_t passed = before - window_.head();
-    passed_ = most_passed_ = 0;
+    decision_.begin_anew();
     if (passed <= kNear) return;
     indexing_ = true;
     move_to_index(std::max(kMovesOfSearch, passed / kMovedPart), before);
@@ -601,17 +562,10 @@ class WindowedIndex {
   Window window_;
   std::unique_ptr<KeyIndex> index_;
   bool indexing_ = index_at_once;
-  bool wild_search_ = false;       // one with a wildcard, since is_calm() was last asked
-  std::uint64_t calm_since_ = 0;   // a sequence number: there was none since; 0: never
-  unsigned until_asked_ = kAsked;  // matches, see ask_for_index()
-  std::uint64_t asked_at_ = 0;     // a sequence number
-  unsigned wariness_ = 1;          // how much more an index has to be worth: wildcards made it toil
-  bool had_index_ = false;         // which was of use: the next one starts sooner
-  bool was_in_order_ = false;      // when the index last emptied
+  IndexDecision decision_{index_at_once ? 0 : 16};
+  bool had_index_ = false;          // which was of use: the next one starts sooner
+  bool was_in_order_ = false;       // when the index last emptied
   std::size_t indexed_before_ = 0;  // entries, when the window last gave some of its own away
-  std::size_t passed_ = 0;          // see is_too_much()
-  std::size_t most_passed_ = 0;
-  std::uint64_t newest_counted_ = 0;
   QueueResources* resources_;
   const QueueSide side_;
   Hints hints_;

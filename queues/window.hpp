@@ -226,6 +226,12 @@ class Window {
     holes_ = 0;
   }
 
+  // Of one group: whether it has entries of this mask only, and had no others of late.
+  bool held_only(std::uint64_t mask) const noexcept {
+    return std::all_of(mask_, mask_ + capacity(),
+                       [&](std::uint64_t held) { return held == mask || held == 0; });
+  }
+
   // grow() would close up a window of one group: matches leave holes, and the window never empties.
   bool is_scattered_group() const noexcept { return is_one_group() && has_many_holes(); }
 

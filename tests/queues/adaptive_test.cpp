@@ -36,6 +36,36 @@ class Adaptive : public testing::Test {
     return depth;
   }
 
+  // As a message does: find() and erase() in one.
+  std::uint64_t take_now(int tag) {
+    std::uint64_t depth = 0;
+    void* cookie = nullptr;
+    const auto count = [&](std::uint64_t entries, bool) { depth = entries; };
+    EXPECT_TRUE(queue_.take(key_of(0, tag), &cookie, count)) << tag;
+    return depth;
+  }
+  void drain_at_random(int entries) {
+    std::vector<int> order(static_cast<std::size_t>(entries));
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), random_);
+    for (int tag = 0; tag < entries; ++tag) append(tag);
+    for (const int tag : order) take_now(tag);
+  }
+  void drain_in_order(int entries) {
+    for (int tag = 0; tag < entries; ++tag) append(tag);
+    for (int tag = 0; tag < entries; ++tag) take_now(tag);
+  }
+  // Leaves the queue as it was: empty, and last matched not in order.
+  bool is_indexed_from_the_first_on() {
+    EXPECT_TRUE(queue_.empty());
+    append(0);
+    append(1);
+    const bool indexed = queue_.is_indexed();
+    take_now(1);
+    take_now(0);
+    return indexed;
+  }
+
   void be_indexed() {
     while (search_in_vain() > 1) {
     }
@@ -92,13 +122,53 @@ TEST_F(Adaptive, DeepSearchesSoonLookAtNothing) {
   EXPECT_LE(take(1000), 4u);
 }
 
-TEST_F(Adaptive, IndexThatEmptiedIsNotUsedForAFew) {
+TEST_F(Adaptive, IndexThatEmptiedIsUsedFromTheFirstEntryOn) {
   be_deep();
-  for (int tag = 0; tag < 8; ++tag) append(tag);
-  // Searched as a window is: entry by entry.
-  EXPECT_EQ(take(6), 7u);
-  EXPECT_EQ(take(5), 6u);
-  EXPECT_EQ(take(4), 5u);
+  EXPECT_FALSE(queue_.is_indexed());
+  for (int tag = 0; tag < 3; ++tag) append(tag);
+  EXPECT_TRUE(queue_.is_indexed());
+  EXPECT_EQ(take(1), 1u);
+  EXPECT_EQ(take(0), 1u);
+}
+
+TEST_F(Adaptive, ShortQueueIsIndexedFromTheFirstEntryOnWhereItIsDrainedInRandomOrder) {
+  for (const int entries : {8, 24, 60}) {
+    for (int i = 0; i < 2000; i += entries) drain_at_random(entries);
+    EXPECT_TRUE(is_indexed_from_the_first_on()) << entries;
+    // A few come in order by chance, but hardly twice.
+    drain_in_order(entries);
+    EXPECT_TRUE(is_indexed_from_the_first_on()) << entries;
+    drain_in_order(entries);
+    drain_in_order(entries);
+    EXPECT_FALSE(is_indexed_from_the_first_on()) << entries;
+  }
+}
+
+TEST_F(Adaptive, ShortQueueIsNotIndexedWhereNearlyAllMatchesComeInOrder) {
+  for (int i = 0; i < 100; ++i) {
+    drain_at_random(8);
+    for (int round = 0; round < 8; ++round) drain_in_order(8);
+  }
+  EXPECT_FALSE(is_indexed_from_the_first_on());
+}
+
+TEST_F(Adaptive, ShortQueueIsNotIndexedWhereItIsDrainedAtRandomBesideWildcards) {
+  for (int i = 0; i < 100; ++i) {
+    queue_.append({key_of(kAnySource, 1 << 20), nullptr, next_++});
+    drain_at_random(8);
+    EXPECT_EQ(take_now(1 << 20), 1u);
+  }
+  EXPECT_FALSE(is_indexed_from_the_first_on());
+  for (int i = 0; i < 100; ++i) {
+    std::uint64_t depth = 0;
+    append(0);
+    append(1);
+    EXPECT_TRUE(queue_.find(key_of(kAnySource, 0), depth));
+    take_now(0);
+    take_now(1);
+    drain_at_random(8);
+  }
+  EXPECT_FALSE(is_indexed_from_the_first_on());
 }
 
 TEST_F(Adaptive, QueueThatWasDeepIndexesMoreThanAFewAsTheyCome) {
