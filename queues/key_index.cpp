@@ -22,7 +22,8 @@ constexpr std::size_t kPassOfPush = 2;
 // Items of a pass that are on their way from memory at once.
 constexpr std::size_t kAhead = 16;
 
-// Items of the views that may be gone beyond three times as many as there are messages.
+// Items of the views that may be gone: so many for each message, and others.
+constexpr std::size_t kMostGone = 12;
 constexpr std::size_t kManyGone = 1024;
 
 // Slots of the views that are emptied at once; more are dropped.
@@ -120,7 +121,6 @@ void KeyIndex::begin_anew(std::uint64_t first) noexcept {
   const bool was_short = logged <= kMostUnlogged;
   clear_log();
   walked_ = 0;
-  few_listed_ = kFewListed;
   // A view that some of the log had not come to lacks nothing now.
   viewed_ = fed_ = wanted_;
   if (wild_search_) {
@@ -309,7 +309,7 @@ void KeyIndex::take_found(Hit found, void** cookie) noexcept {
 [[gnu::always_inline]] inline void KeyIndex::take_popped(std::uint64_t envelope,
                                                          KeyTable::Slot* slot,
                                                          void** cookie) noexcept {
-  if (size_ >= few_listed_)
+  if (size_ >= kFewListed)
     return take_viewed_of_many(slot, viewed_ & ~(1u << class_of_envelope(envelope)), cookie);
   // One is taken off without a look which it is: it may be of a class whose view is not complete.
   const unsigned lists = number_of(of_tag(slot->key, viewed_));
@@ -319,7 +319,7 @@ void KeyIndex::take_found(Hit found, void** cookie) noexcept {
 
 // Takes a message that all complete views list.
 [[gnu::flatten]] void KeyIndex::take_viewed(KeyTable::Slot* slot, void** cookie) noexcept {
-  if (size_ >= few_listed_) return take_viewed_of_many(slot, viewed_, cookie);
+  if (size_ >= kFewListed) return take_viewed_of_many(slot, viewed_, cookie);
   views_->gone += number_of(of_tag(slot->key, viewed_));
   take_oldest(slot, cookie);
 }
@@ -376,31 +376,28 @@ void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned 
 
 // Lists a message. Without memory, or where they list mostly what is gone, the views are of
 // no more use.
-[[gnu::noinline]] void KeyIndex::feed(unsigned classes, IndexItem item) const noexcept {
+[[gnu::noinline, gnu::flatten]] void KeyIndex::feed(unsigned classes,
+                                                    IndexItem item) const noexcept {
   KeyTable& table = views_->table;
-  classes = of_tag(item.value, classes);
-  for (unsigned left = classes; left != 0; left &= left - 1) {
+  const bool sweeps = has_many_gone();
+  for (unsigned left = of_tag(item.value, classes); left != 0; left &= left - 1) {
     if (!table.reserve()) return drop_views();
     const std::uint64_t envelope = envelope_of(std::countr_zero(left), item.value);
     KeyTable::Slot* const list = table.find(envelope);
-    if (list != nullptr && is_older(list->oldest.sequence, first_)) {
+    if (list == nullptr) {
+      table.push(envelope, item);
+    } else if (is_older(list->oldest.sequence, first_)) {
       table.renew(list, item);
     } else {
-      table.push(envelope, item);
+      table.push_behind(list, item);
+      // One in, two that are gone out: so a view that is seldom asked stays a few times as long as
+      // the queue, however long the oldest message of a list stays.
+      for (int out = 0; sweeps && out < 2 && still_there(list->oldest) == nullptr; ++out) {
+        pop_gone(list);
+      }
     }
   }
-  if (!has_many_gone()) return;
-  few_listed_ = 0;
-  // One in, two that are gone out: so a view that is seldom asked stays about as long as the
-  // queue, but where its oldest message stays, and the fronts of lists that are drained in order
-  // are soon those of the queue again.
-  for (unsigned left = classes; left != 0; left &= left - 1) {
-    for (int out = 0; out < 2; ++out) {
-      KeyTable::Slot* const list = table.find(envelope_of(std::countr_zero(left), item.value));
-      if (still_there(list->oldest) == nullptr) pop_gone(list);
-    }
-  }
-  if (views_->gone > 3 * size_ + kManyGone) drop_views();
+  if (views_->gone > kMostGone * size_ + kManyGone) drop_views();
 }
 
 // When every message has gone: what complete views list is gone, too. It stays until a list is

@@ -381,7 +381,8 @@ class KeyIndex {
   static constexpr std::size_t kMostToil = 4096;
   static constexpr std::size_t kMostListed = 128;  // messages for each search
 
-  // So many may go and stay in each list of theirs, for one search to pop.
+  // Whoever takes one of fewer messages does not ask whether it is the oldest of its lists: so many
+  // may stay in each of these, for one search to pop.
   static constexpr std::size_t kFewListed = 2048;
 
   // The lists of all wildcard classes of messages, and their memory.
@@ -539,9 +540,6 @@ class KeyIndex {
   // The line of what every operation looks at. Of the unexpected side views and log change
   // what a search costs, never what it finds, so a search may work on them.
   std::size_t size_ = 0;
-  // Whoever takes one of fewer messages does not ask whether it is the oldest of its lists. 0 where
-  // that leaves too many as more messages come: until the queue has been empty.
-  mutable std::size_t few_listed_ = kFewListed;
   mutable std::size_t log_from_size_;  // with as many entries messages are logged: 0 where there
                                        // is a log, the largest number where there is never one
   unsigned wild_classes_ = 0;          // a bit for each class but 0 that holds entries

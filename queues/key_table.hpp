@@ -152,6 +152,8 @@ class alignas(kCacheLine) KeyTable {
     renew(slot, item);
     return true;
   }
+  // The item becomes the newest of a slot that has others; wants reserve().
+  void push_behind(Slot* slot, const IndexItem& item) noexcept { slot->more.push(*pool_, item); }
   // The item takes the place of all that a slot has.
   void renew(Slot* slot, const IndexItem& item) noexcept {
     slot->more.clear(*pool_);
