@@ -343,6 +343,32 @@ TEST(KeyIndex, ViewsThatAreSeldomAskedStay) {
   EXPECT_EQ(twin.look(kAnySource, 6), 1u);
 }
 
+// Where messages go in any order, some of the oldest stay in their lists for long, and many that
+// are gone behind these: the lists are kept nevertheless.
+TEST(KeyIndex, ViewsOfAQueueThatNeverEmptiesStay) {
+  std::mt19937 random(1);
+  Twin twin(QueueSide::unexpected);
+  const auto random_key = [&] { return static_cast<std::int32_t>(random() % 32); };
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(twin.push(random_key(), random_key()));
+  for (int i = 0; i < 100; ++i) {
+    twin.look(kAnySource, 5000);
+    twin.look(5000, kAnyTag);
+  }
+  std::size_t used = 0;
+  for (int i = 0; i < 40000; ++i) {
+    ASSERT_TRUE(twin.push(random_key(), random_key()));
+    const MatchKey key = twin.reference.entries[random() % twin.reference.size()].key;
+    twin.take(key_source(key), key_tag(key));
+    if (i % 100 == 0) {
+      EXPECT_EQ(twin.look(kAnySource, 5000), 1u);
+      EXPECT_EQ(twin.look(5000, kAnyTag), 1u);
+    }
+    if (i == 20000) used = twin.resources.memory.used_bytes();
+    ASSERT_FALSE(testing::Test::HasFailure()) << i;
+  }
+  EXPECT_EQ(twin.resources.memory.used_bytes(), used);
+}
+
 // Who searches with wildcards once does so again: the views are there when the queue has
 // been empty, with nothing of what was in it.
 TEST(KeyIndex, ViewsOutliveAnEmptyQueue) {
