@@ -354,7 +354,6 @@ TEST(KeyIndex, ViewsOfAQueueThatNeverEmptiesStay) {
     twin.look(kAnySource, 5000);
     twin.look(5000, kAnyTag);
   }
-  std::size_t used = 0;
   for (int i = 0; i < 40000; ++i) {
     ASSERT_TRUE(twin.push(random_key(), random_key()));
     const MatchKey key = twin.reference.entries[random() % twin.reference.size()].key;
@@ -363,10 +362,9 @@ TEST(KeyIndex, ViewsOfAQueueThatNeverEmptiesStay) {
       EXPECT_EQ(twin.look(kAnySource, 5000), 1u);
       EXPECT_EQ(twin.look(5000, kAnyTag), 1u);
     }
-    if (i == 20000) used = twin.resources.memory.used_bytes();
     ASSERT_FALSE(testing::Test::HasFailure()) << i;
   }
-  EXPECT_EQ(twin.resources.memory.used_bytes(), used);
+  EXPECT_LT(twin.resources.memory.used_bytes(), std::size_t{512} << 10);
 }
 
 // Who searches with wildcards once does so again: the views are there when the queue has
