@@ -83,6 +83,7 @@ struct EngineStructure {
 
   // The most entries that a node of a queue holds. Structures without such nodes: what
   // `adaptive` compares at once.
+  bool keeps_index() const { return structure == "adaptive" || structure == "indexed"; }
   std::size_t entries_per_node() const;
 };
 
