@@ -237,19 +237,29 @@ std::vector<Goal> judge(const std::vector<EngineRow>& rows, const std::string& b
         return is_exact(row) && row.order == "random_again" && row.depth <= 1024;
       },
       to_l0, 2.5);
-  judge.limit(
-      "adaptive / exact_hash, in order beyond 4096 and random beyond 1024: at most 1.3", adaptive,
-      [](const EngineRow& row) {
-        return is_exact(row) && ((row.order == "first" && row.depth > 4096) ||
-                                 (row.order == "random" && row.depth > 1024));
-      },
-      judge.against("exact_hash"), 1.3);
-  judge.limit(
-      "adaptive / L0, 10 and 100 % wildcards up to 1024, every order: at most 4", adaptive,
-      [](const EngineRow& row) {
-        return is_plain(row) && row.wildcard_percent >= 10 && row.depth <= 1024;
-      },
-      to_l0, 4);
+  for (const bool irregular : {false, true}) {
+    judge.limit(
+        std::string("adaptive / exact_hash, in order beyond 4096 and random beyond 1024") +
+            (irregular ? ", irregular keys" : "") + ": at most 1.3",
+        adaptive,
+        [irregular](const EngineRow& row) {
+          return is_exact(row) && (row.keys == "irregular") == irregular &&
+                 ((row.order == "first" && row.depth > 4096) ||
+                  (row.order == "random" && row.depth > 1024));
+        },
+        judge.against("exact_hash"), 1.3);
+  }
+  for (const bool again : {false, true}) {
+    judge.limit(
+        std::string("adaptive / L0, 10 and 100 % wildcards up to 1024, ") +
+            (again ? "each comes again" : "every order") + ": at most 4",
+        adaptive,
+        [again](const EngineRow& row) {
+          return is_plain(row) && row.wildcard_percent >= 10 && row.depth <= 1024 &&
+                 (row.order == "random_again") == again;
+        },
+        to_l0, 4);
+  }
   judge.limit(
       "adaptive never linear in depth: exponent of growth beyond 1024 (1: linear) at most 0.9",
       adaptive, is_plain, [&](const EngineRow& row) { return exponent(judge, row); }, 0.9, "");
@@ -257,9 +267,16 @@ std::vector<Goal> judge(const std::vector<EngineRow>& rows, const std::string& b
   judge.limit(
       "adaptive / best other structure, behind the whole queue: at most 1.25", adaptive,
       [](const EngineRow& row) { return is_plain(row) && row.order == "last"; }, best, 1.25);
-  judge.limit(
-      "adaptive / best other structure, other orders: at most 1.5", adaptive,
-      [](const EngineRow& row) { return is_plain(row) && row.order != "last"; }, best, 1.5);
+  for (const bool again : {false, true}) {
+    judge.limit(
+        std::string("adaptive / best other structure, ") +
+            (again ? "each comes again" : "other orders") + ": at most 1.5",
+        adaptive,
+        [again](const EngineRow& row) {
+          return is_plain(row) && row.order != "last" && (row.order == "random_again") == again;
+        },
+        best, 1.5);
+  }
   for (const char* const order : {"last", "random"}) {
     judge.limit(
         std::string("adaptive cold, depth 16384 / depth 0, ") +
