@@ -326,7 +326,12 @@ class MatcherWays : public tagline_matcher {
   template <tagline_side which>
   [[gnu::noinline, gnu::flatten]] tagline_status append_exact_behind(
       Context* context, std::uint64_t bits, void* cookie, tagline_handle* handle) noexcept {
-    return append_behind<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    if constexpr (OffersIndex<Queue>) {
+      if (queue_of(*context, which).begin_index_at_hand(bits))
+        return push<which>(context, key, cookie, handle);
+    }
+    return append_behind<which>(context, key, cookie, handle);
   }
 
   // Of a receive with wildcards.

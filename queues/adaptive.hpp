@@ -182,11 +182,17 @@ class WindowedIndex {
     return indexed_->push(entry);
   }
   // The same, where all it takes is a slot, or that and a place in the log or in lists, and where
-  // it takes no memory. next: see KeyIndex::push_at_hand().
+  // it takes no memory; begin_at_hand(): where the index is empty. next: see
+  // KeyIndex::push_at_hand().
   bool take_in_at_hand(const QueueEntry& entry, std::uint64_t next) noexcept {
-    if (!is_indexed()) return starts_indexed() && begin_index_at_hand(entry, next);
-    return indexed_->lists_once(entry.key) && window_.empty() &&
+    return is_indexed() && indexed_->lists_once(entry.key) && window_.empty() &&
            indexed_->push_at_hand(entry, next);
+  }
+  bool begin_at_hand(const QueueEntry& entry, std::uint64_t next) noexcept {
+    if (is_indexed() || !starts_indexed() || !index_->begins_at_hand(entry.key)) return false;
+    if (!index_->push_at_hand(entry, next)) return false;
+    indexed_ = index_.get();
+    return true;
   }
   bool only_logs() const noexcept { return is_indexed() && indexed_->only_logs(); }
   bool take_in_and_log(const QueueEntry& entry, std::uint64_t next) noexcept {
@@ -486,11 +492,6 @@ class WindowedIndex {
   // The next entry, the oldest of all, goes to the index.
   bool starts_indexed() const noexcept {
     return had_index_ && window_.empty() && most_before_index() == 0;
-  }
-  bool begin_index_at_hand(const QueueEntry& entry, std::uint64_t next) noexcept {
-    if (!index_->begins_at_hand(entry.key) || !index_->push_at_hand(entry, next)) return false;
-    indexed_ = index_.get();
-    return true;
   }
   bool begin_index(const QueueEntry& entry) noexcept {
     if (!index_->push(entry)) return false;

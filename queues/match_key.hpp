@@ -106,7 +106,8 @@ concept OffersIndex = requires(Queue queue, std::uint64_t bits, void** cookie) {
   queue.take_found(queue.look(bits), cookie);
   queue.take_found(queue.look_among(bits), cookie);
   queue.take_found(queue.look_listed(bits), cookie);
-  queue.make_room_at_hand(bits) || queue.make_room_and_log(bits) || queue.make_room_and_list();
+  queue.make_room_at_hand(bits) || queue.make_room_and_log(bits) || queue.make_room_and_list() ||
+      queue.begin_index_at_hand(bits);
   queue.make_room_at_once();
 };
 

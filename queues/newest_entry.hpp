@@ -39,6 +39,7 @@ concept KeepsGroup = requires(Structure structure) {
 //   take_in(entry)                   append() by another way, where has_room() says no;
 //   take_in_at_hand(entry, next)     the same, if one look and no call do it; next: an exact
 //                                    key that comes soon
+//   begin_at_hand(entry, next)       the same where an index begins with it
 //   take_in_and_log(entry, next)     the same for a message that is logged as well, if
 //                                    only_logs()
 //   take_in_and_list(entry)          or listed for receives with wildcards, if only_lists()
@@ -86,6 +87,12 @@ class alignas(kCacheLine) NewestEntry {
   // takes no memory. next: the exact key of what comes then.
   bool make_room_at_hand(std::uint64_t next) noexcept requires KeepsIndex<Structure> {
     if (!older_.take_in_at_hand(newest_, next)) return false;
+    waits_ = false;
+    return true;
+  }
+  // The same where an index begins with that.
+  bool begin_index_at_hand(std::uint64_t next) noexcept requires KeepsIndex<Structure> {
+    if (!older_.begin_at_hand(newest_, next)) return false;
     waits_ = false;
     return true;
   }
