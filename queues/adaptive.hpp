@@ -563,7 +563,7 @@ class WindowedIndex {
   Window window_;
   std::unique_ptr<KeyIndex> index_;
   bool indexing_ = index_at_once;
-  IndexDecision decision_{index_at_once ? 0 : 16};
+  IndexDecision<index_at_once ? 0 : 16> decision_;
   bool had_index_ = false;          // which was of use: the next one starts sooner
   bool was_in_order_ = false;       // when the index last emptied
   std::size_t indexed_before_ = 0;  // entries, when the window last gave some of its own away

@@ -18,11 +18,11 @@ namespace tagline {
 //   searched for by comparing all.
 // - Not where wildcards have been seen of late, which cost an index more: the oftener it has been
 //   given up for them, the longer they must stay away.
+//
+// kPatience: an entry costs about as much to index as this many cost to pass.
+template <std::size_t kPatience>
 class IndexDecision {
  public:
-  // patience: an entry costs about as much to index as this many cost to pass.
-  explicit IndexDecision(std::size_t patience) noexcept : patience_(patience) {}
-
   void note_search(const MatchKey& key) noexcept {
     wild_search_ |= key.mask != (kSourceMask | kTagMask);
   }
@@ -77,7 +77,7 @@ class IndexDecision {
   // left the cache cost more to pass. Where an index was of use before, sooner.
   std::size_t most_in_vain(std::size_t length, bool indexed_before) const noexcept {
     if (indexed_before && length > kShort) return wariness_ * length;
-    return wariness_ * std::min(patience_ * length, kMostPatience);
+    return wariness_ * std::min(kPatience * length, kMostPatience);
   }
 
   unsigned until_asked_ = kAsked;
@@ -89,7 +89,6 @@ class IndexDecision {
   std::size_t passed_ = 0;        // see is_too_much()
   std::size_t most_passed_ = 0;
   std::uint64_t newest_counted_ = 0;
-  const std::size_t patience_;
 };
 
 }  // namespace tagline
