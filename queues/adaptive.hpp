@@ -570,7 +570,8 @@ class WindowedIndex {
   QueueResources* resources_;
   const QueueSide side_;
   Hints hints_;
-  std::byte inline_bytes_[sizeof(Window::Slots) + alignof(Window::Slots) - sizeof(void*)];
+  alignas(void*) std::byte
+      inline_bytes_[sizeof(Window::Slots) + alignof(Window::Slots) - sizeof(void*)];
 };
 
 using AdaptiveQueue = NewestEntry<WindowedIndex<false>>;
