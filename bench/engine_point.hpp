@@ -81,9 +81,10 @@ struct EngineStructure {
 
   std::string queue() const { return variant.empty() ? structure : structure + ":" + variant; }
 
+  bool keeps_index() const { return structure == "adaptive" || structure == "indexed"; }
+
   // The most entries that a node of a queue holds. Structures without such nodes: what
   // `adaptive` compares at once.
-  bool keeps_index() const { return structure == "adaptive" || structure == "indexed"; }
   std::size_t entries_per_node() const;
 };
 

@@ -150,9 +150,9 @@ class WindowedIndex {
     }
     *cookie = window_.cookie_at(position);
     count(position - window_.head() + 1, true);
-    window_.erase_in_group(position);
     if (decision_.note_compared()) [[unlikely]]
       ask_for_index();
+    window_.erase_in_group(position);
     return true;
   }
 
@@ -162,10 +162,11 @@ class WindowedIndex {
   bool make_room() noexcept {
     if (gathers() && gather()) return true;
     if (window_.length() < most_outside()) return true;
-    if (is_largest()) note_full_window();
+    const bool largest = is_largest();
+    if (largest) note_full_window();
     const bool soon = indexing_ || (had_index_ && window_.length() >= most_before_index());
-    if ((soon || is_largest() || is_scattered()) && give_some_away()) return true;
-    if (window_.full() && !window_.grow()) return give_some_away();
+    if ((soon || largest || is_scattered()) && give_some_away()) return true;
+    if (window_.full() && !window_.grow()) return give_some_away();  // which takes less memory
     if (!is_indexed()) window_.set_room(window_.capacity());
     return true;
   }
@@ -191,7 +192,7 @@ class WindowedIndex {
   bool begin_at_hand(const QueueEntry& entry, std::uint64_t next) noexcept {
     if (is_indexed() || !starts_indexed() || !index_->begins_at_hand(entry.key)) return false;
     if (!index_->push_at_hand(entry, next)) return false;
-    indexed_ = index_.get();
+    indexed_ = index_.get();  // there has been no room in the window, nor is there any now
     return true;
   }
   bool only_logs() const noexcept { return is_indexed() && indexed_->only_logs(); }
@@ -324,7 +325,7 @@ class WindowedIndex {
     had_index_ = true;
     window_.set_room(room());
   }
-  // Sequence numbers of the window's ends. The newest may have gone.
+  // Sequence numbers of the window's ends; want !empty(). The newest may be a hole, and so older.
   std::uint64_t newest() const noexcept { return window_.at(window_.tail() - 1).sequence; }
   std::uint64_t oldest() const noexcept { return window_.at(window_.head()).sequence; }
 
@@ -334,7 +335,7 @@ class WindowedIndex {
     return true;
   }
 
-  // It does not become any larger.
+  // It does not become any larger, at least not now.
   bool is_largest() const noexcept {
     return window_.full() && (window_.capacity() >= Window::kLargest || !window_.grows_at_once());
   }
@@ -343,7 +344,7 @@ class WindowedIndex {
   // meanwhile, the queue stays as long as it is, and where the index holds as many as the window,
   // it may grow on: in both all go straight to the index, as soon as the window has gone there.
   void note_full_window() noexcept {
-    if (!is_indexed()) return;
+    if (!is_indexed() || window_.capacity() < Window::kLargest) return;
     const std::size_t indexed = index_->size();
     if (indexed + kMoves <= indexed_before_ || indexed >= Window::kLargest) had_index_ = true;
   }
@@ -442,7 +443,8 @@ class WindowedIndex {
     indexed_ = nullptr;
     indexing_ = index_at_once;
     const bool in_order = index_->was_in_order();
-    had_index_ = !in_order || (!was_in_order_ && index_->peak() <= Window::kGroup);
+    const bool is_short = window_.empty() && index_->peak() <= Window::kGroup;
+    had_index_ = !in_order || (is_short && !was_in_order_);
     was_in_order_ = in_order;
     if (window_.is_mostly_past()) window_.shrink();
     window_.set_room(room());

@@ -58,9 +58,12 @@ class IndexDecision {
   // no entry has had a wildcard of late.
   bool note_compared() noexcept { return --until_asked_ == 0; }
   bool is_at_random(std::uint64_t newest, bool exact) noexcept {
-    const std::uint64_t came = newest - std::exchange(asked_at_, newest);
-    const bool at_random = exact && came <= 3 * asked_every_ && is_calm(newest);
-    asked_every_ = until_asked_ = at_random ? kAsked : kAskedAgain;
+    const std::uint64_t asked_at = std::exchange(asked_at_, newest);
+    const auto came = static_cast<std::int64_t>(newest - asked_at);  // the newest may have gone
+    const bool is_first = asked_at == 0;
+    const bool at_random =
+        !is_first && exact && came <= std::int64_t{3} * asked_every_ && is_calm(newest);
+    asked_every_ = until_asked_ = is_first || at_random ? kAsked : kAskedAgain;
     return at_random;
   }
 

@@ -240,13 +240,14 @@ class Window {
   bool grow() noexcept;
   // Whether that moves no more than kMoved entries.
   bool grows_at_once() const noexcept {
-    return capacity() <= kMoved || (!has_many_holes() && (head_ & wrap_) <= kMoved);
+    if (capacity() <= kMoved) return true;
+    return capacity() < block_slots_ && !has_many_holes() && (head_ & wrap_) <= kMoved;
   }
 
   // Whether so few entries are left of so many that shrink() is worth its while, which makes
   // it a ring of kInline slots again: no search compares what is long gone. It takes no memory,
-  // nor does it give any back: a queue that was long once is so again.
-  bool is_mostly_past() const noexcept { return !is_one_group() && length() <= kInline; }
+  // nor does it give any back: a queue that was long once is so again. There is room for another.
+  bool is_mostly_past() const noexcept { return !is_one_group() && length() < kInline; }
   void shrink() noexcept;
 
  private:

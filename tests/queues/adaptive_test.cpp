@@ -369,6 +369,32 @@ TEST_F(Adaptive, WindowThatIsOnlyMatchedInOrderGrows) {
   while (first != last) EXPECT_EQ(take(first++), 1u);
 }
 
+// Where its ring begins so far behind that a call would move too much, a few go by way of the
+// index, until it has moved on.
+TEST_F(Adaptive, WindowThatIsOnlyMatchedInOrderGrowsLater) {
+  int last = 0;
+  int first = 0;
+  const auto go_on = [&](int entries) {
+    for (int i = 0; i < entries; ++i) {
+      append(last++);
+      ASSERT_EQ(take_now(first++), 1u);
+    }
+  };
+  while (last < 70000) append(last++);
+  go_on(100000);
+  while (!queue_.is_indexed()) append(last++);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(take_now(first++), 1u);
+  go_on(3000);
+  EXPECT_FALSE(queue_.is_indexed());
+  while (!queue_.is_indexed()) append(last++);
+  go_on(100000);
+  for (int i = 0; i < 100000; ++i) append(last++);
+  while (first < last - 200000) EXPECT_EQ(take_now(first++), 1u);
+  EXPECT_FALSE(queue_.is_indexed());
+  while (first != last) EXPECT_EQ(take_now(first++), 1u);
+  EXPECT_TRUE(queue_.empty());
+}
+
 // The first search of a long window may look at all of it, the next ones soon do not.
 TEST_F(Adaptive, LongWindowIsSoonIndexed) {
   constexpr int kEntries = 1000000;
