@@ -23,8 +23,9 @@ namespace tagline {
 // Positions count up and hold until the window is closed up, shrinks or grows; the ring
 // wraps underneath. The first eight entries lie in slots of the owner's. Holes go when
 // they reach an end, or when the window is full of them, or when they are half of a window
-// that is searched by more than one comparison: then it is closed up in place. A window
-// that was long and holds next to nothing becomes a short ring again, in the same memory.
+// that is searched by more than one comparison, but not so long that a call would stall: then
+// it is closed up in place. A window that was long and holds next to nothing becomes a short
+// ring again, in the same memory.
 //
 // A search compares up to 64 slots and only then asks which of them it was, so up to
 // there it takes the same time, and no branch that depends on the order of matches,
@@ -379,6 +380,7 @@ class Window {
     resources_->memory.release(bits_, block_bytes(block_slots_), block_bytes(used_slots_));
   }
 
+  // Or as large: that block is told of twice, which does no harm.
   bool is_reserved() const noexcept { return block_slots_ == kLargest; }
   bool use_more(std::size_t slots) noexcept;
   void tell_in_use() noexcept {
