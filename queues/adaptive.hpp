@@ -293,8 +293,8 @@ class WindowedIndex {
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
   static constexpr std::size_t kGathered = 16;                 // see gather()
-  static constexpr std::size_t kMovesOfSearch = 512;           // of the entries it passed, or
-  static constexpr std::size_t kMovedPart = 512;               // one of so many
+  static constexpr std::size_t kMovesOfSearch = 128;           // of the entries it passed, or
+  static constexpr std::size_t kMovedPart = 1024;              // one of so many
 
   // Entries of the window before it is asked whether they belong into the index.
   std::size_t most_outside() const noexcept {

@@ -14,8 +14,8 @@ namespace {
 // a part of what it has walked, which takes about as long: the first receives of a new class
 // among a million messages take up to a millisecond each.
 constexpr std::size_t kLeastPass = 64;
-constexpr std::size_t kMuchPass = 512;
-constexpr std::size_t kPassedPart = 256;
+constexpr std::size_t kMuchPass = 128;
+constexpr std::size_t kPassedPart = 512;
 // A message pays for more than it adds: a pass ends without searches, too.
 constexpr std::size_t kPassOfPush = 2;
 

@@ -255,7 +255,7 @@ class Window {
   static constexpr unsigned kRemembered = 8;  // matches, at least
   // A window of so many slots reserves a block for kLargest: to copy as many into a larger one
   // would stall a call, and what is not used yet costs only addresses.
-  static constexpr std::size_t kLarge = 32768;
+  static constexpr std::size_t kLarge = 8192;
   static constexpr std::size_t kMoved = 65536;  // entries in one call
 
   struct Payload {

@@ -188,7 +188,7 @@ TEST(KeyIndex, SearchesOfAnyClassBecomeShort) {
   Twin twin(QueueSide::unexpected);
   for (int i = 0; i < 5000; ++i) ASSERT_TRUE(twin.push(i % 50, i / 50));
   EXPECT_GT(twin.look(kAnySource, 1000), 4000u);
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 100; ++i) {
     twin.look(kAnySource, 1000);
     twin.look(77, kAnyTag);
   }
@@ -282,7 +282,7 @@ TEST(KeyIndex, SearchesBecomeShortWhereAPromiseIsWithdrawn) {
   for (int i = 0; i < kMessages; ++i) ASSERT_TRUE(twin.push(i % 50, i / 50));
   twin.look(kAnySource, 1000);
   twin.index.set_hints({});
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 300; ++i) {
     twin.take(kAnySource, 1000);
     twin.take(77, kAnyTag);
     twin.take(kAnySource, i);
@@ -290,7 +290,7 @@ TEST(KeyIndex, SearchesBecomeShortWhereAPromiseIsWithdrawn) {
   }
   EXPECT_LE(twin.look(kAnySource, 1000), 2u);
   EXPECT_LE(twin.look(77, kAnyTag), 2u);
-  for (int i = 0; i < 200; ++i) EXPECT_LE(twin.take(kAnySource, 100 + i), 2u);
+  for (int i = 0; i < 200; ++i) EXPECT_LE(twin.take(kAnySource, 300 + i), 2u);
 }
 
 // A view asked for while another one is being built waits for the next pass.
