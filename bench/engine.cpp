@@ -46,7 +46,7 @@ constexpr Effort kStandard{9, 21, 1, 0.1, 0.05, 3, 200};
 constexpr Effort kFull{15, 35, 3, 20, 2, 3, 3600};
 constexpr int kLeastRounds = 3;
 constexpr int kLeastColdRounds = 5;
-constexpr int kColdWarmUp = 64;  // searches
+constexpr int kColdWarmUp = 4096;  // searches
 constexpr int kWarmUpPasses = 3;
 constexpr double kMostIndexMs = 1000;
 constexpr double kIndexedMs = 0.2;       // a pass that does not drain takes less, once there is one
@@ -453,8 +453,9 @@ void Bench::print(const Subject& subject, const Subject* unit) const {
     }
     return text + "]";
   };
-  std::string line = "{" + json_fields(subject.structure, subject.point) +
-                     ",\"samples_ns\":" + list(subject.samples, subject.samples.size());
+  std::string line = "{" + json_fields(subject.structure, subject.point) + ",\"benchmark\":\"" +
+                     subject.name +
+                     "\",\"samples_ns\":" + list(subject.samples, subject.samples.size());
   if (unit != nullptr) {
     line += ",\"unit_ns\":" + list(unit->samples, subject.samples.size());
   }

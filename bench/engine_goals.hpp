@@ -3,8 +3,8 @@
 // What the engine is meant to reach, and whether a run reached it.
 #pragma once
 
-#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +14,7 @@ namespace bench {
 
 // A record of the engine benchmark, with what goals ask for.
 struct EngineRow {
+  std::string benchmark;  // its name
   std::string structure, variant, isa, side, order, keys, holes, cache, operation;
   std::size_t depth = 0;
   int wildcard_percent = 0;
@@ -31,7 +32,13 @@ struct EngineRow {
 
 EngineRow engine_row(const Record& record);
 
-// rows: of one run; those of other instruction sets than best_isa do not count.
-std::vector<Goal> judge(const std::vector<EngineRow>& rows, const std::string& best_isa);
+struct Verdict {
+  std::vector<Goal> goals;
+  std::set<std::string> in_doubt;  // benchmarks whose times decide what is missed
+};
+// The first run is of all; the others are of some of its benchmarks, whose medians count then: what
+// a run says of a nanosecond depends on where it has its code and data. Rows of other instruction
+// sets than best_isa do not count.
+Verdict judge(const std::vector<std::vector<EngineRow>>& runs, const std::string& best_isa);
 
 }  // namespace bench

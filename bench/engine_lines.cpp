@@ -69,9 +69,9 @@ int main(int argc, char** argv) {
       bench::Workload workload(structure, scripts.of(structure));
       bench::LineWatch watch(workload.pairs());
       workload.fill();
-      // Contexts come with the first call, an index with the first searches, some hundred
-      // entries in each: what is counted is what it is like from then on.
-      constexpr std::size_t kIndexedBySearch = 256;
+      // Contexts come with the first call, an index with the first searches, a hundred entries
+      // in each: what is counted is what it is like from then on.
+      constexpr std::size_t kIndexedBySearch = 64;
       for (std::size_t searches = 0; searches <= point.depth / kIndexedBySearch;
            searches += workload.pairs()) {
         workload.pass();
