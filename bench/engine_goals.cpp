@@ -284,7 +284,7 @@ Verdict judge(const std::vector<std::vector<EngineRow>>& runs, const std::string
         [irregular](const EngineRow& row) {
           return is_exact(row) && (row.keys == "irregular") == irregular &&
                  ((row.order == "first" && row.depth > 4096) ||
-                  (row.order == "random" && row.depth > 1024));
+                  ((row.order == "random" || row.order == "random_again") && row.depth > 1024));
         },
         judge.against("exact_hash"), 1.3);
   }

@@ -212,7 +212,8 @@ std::vector<EngineTask> tasks_of(const std::string& subset) {
 
   tasks.add(quick ? Depths{8, 16, 32, 128} : Depths{1, 2, 4, 8, 16, 32, 64, 128},
             [](EnginePoint& point) { point.order = Order::random_once_deep; });
-  tasks.add(quick ? Depths{4, 8, 32, 1024} : Depths{1, 2, 4, 8, 16, 32, 64, 128, 1024},
+  tasks.add(quick ? Depths{4, 8, 32, 1024, 16384}
+                  : Depths{1, 2, 4, 8, 16, 32, 64, 128, 1024, 16384, 65536},
             [](EnginePoint& point) { point.order = Order::random_again; });
   // The same beside wildcards of two kinds.
   tasks.add(quick ? Depths{8, 32} : Depths{2, 4, 8, 16, 32, 64, 128, 1024}, [](EnginePoint& point) {

@@ -161,6 +161,7 @@ class WindowedIndex {
 
   bool make_room() noexcept {
     if (gathers() && gather()) return true;
+    if (follows_index()) move_to_index(kFollowing, window_.tail());
     if (window_.length() < most_outside()) return true;
     const bool largest = is_largest();
     if (largest) note_full_window();
@@ -292,6 +293,7 @@ class WindowedIndex {
   static constexpr std::size_t kMany = 96;         // that are listed faster than first compared
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
+  static constexpr std::size_t kFollowing = 4;                 // for each that comes
   static constexpr std::size_t kGathered = 16;                 // see gather()
   static constexpr std::size_t kMovesOfSearch = 128;           // of the entries it passed, or
   static constexpr std::size_t kMovedPart = 1024;              // one of so many
@@ -333,6 +335,12 @@ class WindowedIndex {
     if (!move_to_index(kMoves, window_.tail())) return false;
     indexed_before_ = index_->size();
     return true;
+  }
+
+  // What is older is matched in no order, and what comes to the window will be, too. Searches alone
+  // would leave some there for ever: they seldom pass what is new.
+  bool follows_index() const noexcept {
+    return is_indexed() && indexing_ && !indexed_->is_in_order();
   }
 
   // It does not become any larger, at least not now.

@@ -94,6 +94,11 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
   tables_[0].push(entry.key.bits, item_of(entry));
   log_and_view(entry);
   if (is_logging() && (passing_ || is_long_log())) [[unlikely]] {
+    if (logs_in_vain()) {
+      clear_log();
+      log_no_more(kManyUnlogged);
+      return true;
+    }
     passing_ = true;
     pass(kPassOfPush);
   }

@@ -183,6 +183,7 @@ class KeyIndex {
   // False if a search has passed entries, as far as this is easily told: one that found
   // nothing, or took an older entry than the one before it. Asked when the index has
   // emptied, and then told anew.
+  bool is_in_order() const noexcept { return in_order_; }
   bool was_in_order() noexcept { return std::exchange(in_order_, true); }
 
   // The oldest entry that meets the key. depth grows by the entries looked at.
@@ -532,6 +533,10 @@ class KeyIndex {
   void drop_views() const noexcept;
   void pass(std::size_t items) const noexcept;
   void look_ahead() const noexcept;
+  // Messages come and go, and no search has asked for the log.
+  bool logs_in_vain() const noexcept {
+    return is_long_log() && !wild_search_ && views_ == nullptr && size_ <= kManyUnlogged;
+  }
   // Mostly items that are gone.
   bool is_long_log() const noexcept { return logged_ > 2 * size_ + 1024; }
   bool is_complete(int key_class) const noexcept { return (viewed_ >> key_class & 1) != 0; }

@@ -299,7 +299,9 @@ TEST_F(AdaptiveMessages, IndexStaysWhereItPays) {
     search();
     go_round(200, 500);
     // At first it may go: so many searches, and hardly a message.
-    if (i > 1) ASSERT_TRUE(queue_.is_indexed()) << i;
+    if (i > 1) {
+      ASSERT_TRUE(queue_.is_indexed()) << i;
+    }
   }
   for (int tag = 200; tag < 600; ++tag) append(tag);
   for (int i = 0; i < 20; ++i) {
@@ -406,6 +408,37 @@ TEST_F(Adaptive, LongWindowIsSoonIndexed) {
   }
   EXPECT_LT(searches, 4000);
   for (int tag = 0; tag < kEntries; tag += 997) EXPECT_EQ(take(tag), 1u);
+}
+
+// Searches alone would leave the newest few hundred outside, and every call ask at two places.
+TEST_F(Adaptive, NewEntriesFollowOldOnesThatAreMatchedInNoOrder) {
+  for (const int entries : {100, 4000, 30000}) {
+    for (int tag = 0; tag < entries; ++tag) append(tag);
+    for (int i = 0; i < 2 * entries; ++i) {
+      const int tag = static_cast<int>(random_() % static_cast<unsigned>(entries));
+      take_now(tag);
+      append(tag);
+    }
+    ASSERT_TRUE(queue_.is_indexed()) << entries;
+    EXPECT_TRUE(queue_.tells()) << entries;
+    for (int tag = 0; tag < entries; ++tag) take_now(tag);
+    ASSERT_TRUE(queue_.empty());
+  }
+}
+
+// But not where it was searched deeply a few times, and is matched in order.
+TEST_F(Adaptive, NewEntriesStayOutsideWhereOldOnesAreMatchedInOrder) {
+  constexpr int kEntries = 4000;
+  int last = 0;
+  while (last < kEntries) append(last++);
+  int first = 0;
+  std::uint64_t depth = 0;
+  while (!queue_.is_indexed()) EXPECT_TRUE(queue_.find(key_of(0, last - 2), depth));
+  for (int i = 0; i < 2 * kEntries; ++i) {
+    append(last++);
+    take_now(first++);
+  }
+  EXPECT_FALSE(queue_.is_indexed());
 }
 
 TEST_F(Adaptive, AmongMoreThanACacheHoldsEntriesAreGathered) {

@@ -257,6 +257,37 @@ TEST(KeyIndex, MessagesAreLoggedInVainOnce) {
   }
 }
 
+// The same where the queue never empties.
+TEST(KeyIndex, MessagesThatComeAndGoAreLoggedInVainOnce) {
+  constexpr int kMessages = 6000;
+  Twin twin(QueueSide::unexpected, ~std::uint64_t{0} - kMessages);
+  int last = 0;
+  int first = 0;
+  const auto go_on = [&](int messages) {
+    for (int i = 0; i < messages; ++i, ++first, ++last) {
+      twin.take(first % 50, first);
+      ASSERT_TRUE(twin.push(last % 50, last));
+    }
+  };
+  for (; last < kMessages; ++last) ASSERT_TRUE(twin.push(last % 50, last));
+  EXPECT_FALSE(twin.index.lists_once(key_of(1, 1)));
+  go_on(3 * kMessages);
+  EXPECT_TRUE(twin.index.lists_once(key_of(1, 1)));
+  for (int i = 0; i < 300; ++i) {
+    twin.take(kAnySource, first + 2000 + i);
+    twin.take((first + i) % 50, kAnyTag);
+    ASSERT_TRUE(twin.push(3, last++));
+  }
+  EXPECT_FALSE(twin.index.lists_once(key_of(1, 1)));
+  EXPECT_LE(twin.look(kAnySource, last + 1), 2u);
+  // Where some have asked for it, it is kept.
+  for (int i = 0; i < 3 * kMessages; ++i) {
+    twin.take(3, kAnyTag);
+    ASSERT_TRUE(twin.push(3, last++));
+  }
+  EXPECT_FALSE(twin.index.lists_once(key_of(1, 1)));
+}
+
 // What leaves by exact receives is found gone in lists by searches: by none many of a long queue.
 TEST(KeyIndex, SearchesFindFewThatHaveGone) {
   constexpr int kMessages = 30000;
