@@ -412,7 +412,7 @@ TEST_F(Adaptive, LongWindowIsSoonIndexed) {
 
 // Searches alone would leave the newest few hundred outside, and every call ask at two places.
 TEST_F(Adaptive, NewEntriesFollowOldOnesThatAreMatchedInNoOrder) {
-  for (const int entries : {100, 4000, 30000}) {
+  for (const int entries : {100, 4000, 200000}) {
     for (int tag = 0; tag < entries; ++tag) append(tag);
     for (int i = 0; i < 2 * entries; ++i) {
       const int tag = static_cast<int>(random_() % static_cast<unsigned>(entries));
