@@ -31,7 +31,8 @@ namespace tagline {
 // - When searches have passed so many entries in vain that indexing the window
 //   would have cost no more, the index starts: from then on searches move what
 //   they passed in the window, the oldest first and a bounded part at a time,
-//   and once the window is empty new entries go straight to the index.
+//   and once the window is empty new entries go straight to the index. If the index is
+//   matched in no order, each entry that comes takes a few older ones along.
 // - In a window of one group a search that hits costs the same wherever the match is, so there
 //   only searches for nothing count. But where most of a short queue's matches took such a search,
 //   the index is faster, as nobody can foresee which entry is next: it starts with the next entry.

@@ -36,11 +36,12 @@ namespace tagline {
 // made anew.
 //
 // Views are filled from a log (message_log.hpp), the messages in the order they arrived. A short
-// queue has none, nor does a longer one that was filled and emptied without such a search: the
-// first search with a wildcard writes it, and from then on it is kept until every class that is
-// searched has its view, or as before. When the queue has emptied, so has the log; of the lists
-// each begins anew when it is used again. A pass takes items off the log's front, drops those that
-// are gone, and puts the others behind what it has passed and into the views that want them:
+// queue has none, nor does a longer one that was filled and emptied, or in which as many came and
+// went, without such a search: the first search with a wildcard writes it, and from then on it is
+// kept until every class that is searched has its view, or as before. When the queue has emptied,
+// so has the log; of the lists each begins anew when it is used again. A pass takes items off the
+// log's front, drops those that are gone, and puts the others behind what it has passed and into
+// the views that want them:
 //
 //   passed_: older items, in every complete view    log_: newer items
 //
@@ -181,8 +182,8 @@ class KeyIndex {
   }
 
   // False if a search has passed entries, as far as this is easily told: one that found
-  // nothing, or took an older entry than the one before it. Asked when the index has
-  // emptied, and then told anew.
+  // nothing, or took an older entry than the one before it. was_in_order(): asked when the
+  // index has emptied, and then told anew.
   bool is_in_order() const noexcept { return in_order_; }
   bool was_in_order() noexcept { return std::exchange(in_order_, true); }
 
