@@ -149,7 +149,7 @@ Script::Script(const EnginePoint& point, const EngineStructure& structure)
   if (point_.order == Order::random_again) {
     // One more than `depth`, of which the one matched last is out.
     requests_ = depth + 1;
-    pairs_ = kLeastDrained;
+    pairs_ = std::max(kLeastDrained, 2 * depth);  // most are matched at least once
     std::size_t out = depth;
     for (std::size_t i = 1; i <= pairs_; ++i) {
       appends_.push_back(queued(out));

@@ -339,7 +339,7 @@ class WindowedIndex {
   }
 
   // What is older is matched in no order, and what comes to the window will be, too. Searches alone
-  // would leave some there for ever: they seldom pass what is new.
+  // may leave some there for long: they seldom pass what is new.
   bool follows_index() const noexcept {
     return is_indexed() && indexing_ && !indexed_->is_in_order();
   }
