@@ -37,6 +37,9 @@ class MatcherWays : public tagline_matcher {
   static constexpr tagline_side other_side(tagline_side side) noexcept {
     return side == TAGLINE_POSTED ? TAGLINE_UNEXPECTED : TAGLINE_POSTED;
   }
+  template <tagline_side side>
+  static constexpr QueueSide kQueueSide =
+      side == TAGLINE_POSTED ? QueueSide::posted : QueueSide::unexpected;
   static Queue& queue_of(Context& context, tagline_side side) noexcept {
     return side == TAGLINE_POSTED ? context.posted : context.unexpected;
   }
@@ -294,20 +297,25 @@ class MatcherWays : public tagline_matcher {
     return push<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
   }
 
-  // Where there is no room, nearly always an index makes some at hand. Whatever takes more is
+  // Where there is no room, nearly always an index takes it at hand. Whatever takes more is
   // a jump away, so that this saves no registers.
   template <tagline_side which>
   [[gnu::noinline, gnu::flatten]] tagline_status append_to_full(Context* context,
                                                                 std::uint64_t bits, void* cookie,
                                                                 tagline_handle* handle) noexcept {
     if constexpr (OffersIndex<Queue>) {
-      if (queue_of(*context, which).make_room_at_hand(bits))
-        return push<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
+      Queue& queue = queue_of(*context, which);
+      if (queue.holds_newest()) [[unlikely]]
+        return append_behind_newest<which>(context, bits, cookie, handle);
+      const MatchKey key = {bits, kSourceMask | kTagMask};
+      if (is_numbered_next<which>() || queue.waits_here(bits))
+        return push<which>(context, key, cookie, handle);
+      const std::uint64_t sequence = side_of(which).next_sequence;
+      if (queue.template append_at_hand<kQueueSide<which>>({key, cookie, sequence}))
+        return note_append<which>(sequence, handle);
       if constexpr (which == TAGLINE_UNEXPECTED) {
-        if (context->unexpected.only_logs())
-          return append_and_list</*logs=*/true>(context, bits, cookie);
-        if (context->unexpected.only_lists())
-          return append_and_list</*logs=*/false>(context, bits, cookie);
+        if (queue.only_logs()) return append_and_list</*logs=*/true>(context, bits, cookie);
+        if (queue.only_lists()) return append_and_list</*logs=*/false>(context, bits, cookie);
       }
     }
     return append_exact_behind<which>(context, bits, cookie, handle);
@@ -319,19 +327,37 @@ class MatcherWays : public tagline_matcher {
                                                                  void* message) noexcept {
     constexpr tagline_side which = TAGLINE_UNEXPECTED;
     Queue& queue = context->unexpected;
-    if (!(logs ? queue.make_room_and_log(bits) : queue.make_room_and_list()))
+    const MatchKey key = {bits, kSourceMask | kTagMask};
+    const std::uint64_t sequence = unexpected_.next_sequence;
+    if (!(logs ? queue.append_and_log({key, message, sequence})
+               : queue.append_and_list({key, message, sequence})))
       return append_exact_behind<which>(context, bits, message, nullptr);
-    return push<which>(context, {bits, kSourceMask | kTagMask}, message, nullptr);
+    return note_append<which>(sequence, nullptr);
+  }
+  // The newest entry was not the match, and goes to the index first.
+  template <tagline_side which>
+  [[gnu::noinline, gnu::flatten]] tagline_status append_behind_newest(
+      Context* context, std::uint64_t bits, void* cookie, tagline_handle* handle) noexcept {
+    Queue& queue = queue_of(*context, which);
+    const bool waits = is_numbered_next<which>() || queue.waits_here(bits);
+    if (queue.template pass_on_at_hand<kQueueSide<which>>()) {
+      if (waits) return push<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
+      return append_to_full<which>(context, bits, cookie, handle);
+    }
+    return pass_on_and_append<which>(context, bits, cookie, handle);
+  }
+  template <tagline_side which>
+  [[gnu::noinline, gnu::flatten]] tagline_status pass_on_and_append(
+      Context* context, std::uint64_t bits, void* cookie, tagline_handle* handle) noexcept {
+    Queue& queue = queue_of(*context, which);
+    if (queue.pass_on_at_once() || queue.begin_index_at_hand())
+      return append_to_full<which>(context, bits, cookie, handle);
+    return append_exact_behind<which>(context, bits, cookie, handle);
   }
   template <tagline_side which>
   [[gnu::noinline, gnu::flatten]] tagline_status append_exact_behind(
       Context* context, std::uint64_t bits, void* cookie, tagline_handle* handle) noexcept {
-    const MatchKey key = {bits, kSourceMask | kTagMask};
-    if constexpr (OffersIndex<Queue>) {
-      if (queue_of(*context, which).begin_index_at_hand(bits))
-        return push<which>(context, key, cookie, handle);
-    }
-    return append_behind<which>(context, key, cookie, handle);
+    return append_behind<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
   }
 
   // Of a receive with wildcards.
@@ -349,8 +375,13 @@ class MatcherWays : public tagline_matcher {
   tagline_status append_behind(Context* context, const MatchKey& key, void* cookie,
                                tagline_handle* handle) noexcept {
     if constexpr (OffersIndex<Queue>) {
-      if (queue_of(*context, which).make_room_at_once())
+      Queue& queue = queue_of(*context, which);
+      if (!queue.holds_newest() || queue.pass_on_at_once()) {
+        const std::uint64_t sequence = side_of(which).next_sequence;
+        if (!is_numbered_next<which>() && queue.append_at_once({key, cookie, sequence}))
+          return note_append<which>(sequence, handle);
         return push<which>(context, key, cookie, handle);
+      }
     }
     return append<which>(context, key, cookie, handle);
   }
@@ -368,15 +399,30 @@ class MatcherWays : public tagline_matcher {
   template <tagline_side which>
   tagline_status push(Context* context, const MatchKey& key, void* cookie,
                       tagline_handle* handle) noexcept {
-    Side& side = side_of(which);
-    constexpr bool may_number = which == TAGLINE_UNEXPECTED && Turns::kNumbersMessages;
-    if constexpr (may_number) {
-      if (side.next_sequence + 1 == side.pause_at) [[unlikely]]
+    if constexpr (kMayNumber<which>) {
+      if (is_numbered_next<which>()) [[unlikely]]
         return number_and_push(context, key.bits, cookie);
     }
-    queue_of(*context, which).append({key, cookie, side.next_sequence});
-    if (handle != nullptr) *handle = side.next_sequence;
-    if (++side.next_sequence == side.pause_at && !may_number) [[unlikely]]
+    const std::uint64_t sequence = side_of(which).next_sequence;
+    queue_of(*context, which).append({key, cookie, sequence});
+    return note_append<which>(sequence, handle);
+  }
+
+  // Whether what comes next has to be numbered first, as number_and_push() does.
+  template <tagline_side which>
+  static constexpr bool kMayNumber = (which == TAGLINE_UNEXPECTED) && Turns::kNumbersMessages;
+  template <tagline_side which>
+  bool is_numbered_next() noexcept {
+    if constexpr (!kMayNumber<which>) return false;
+    return side_of(which).next_sequence + 1 == side_of(which).pause_at;
+  }
+  // What follows once it is in the queue.
+  template <tagline_side which>
+  tagline_status note_append(std::uint64_t sequence, tagline_handle* handle) noexcept {
+    Side& side = side_of(which);
+    if (which == TAGLINE_POSTED && handle != nullptr) *handle = sequence;
+    side.next_sequence = sequence + 1;
+    if (side.next_sequence == side.pause_at && !kMayNumber<which>) [[unlikely]]
       return pause(which);
     if (side.length() > side.high_water) [[unlikely]] {
       side.high_water = side.length();

@@ -117,12 +117,19 @@ class WindowedIndex {
   bool lists_none(std::uint64_t bits) noexcept {
     return window_.empty() && indexed_->lists_none(bits);
   }
+  bool indexes_one() const noexcept { return indexed_->size() == 1; }
   template <class Found>
   void take_found(Found found, void** cookie) noexcept {
-    if (indexed_->size() == 1) [[unlikely]]
-      return take_last(found, cookie);
+    const bool last = indexes_one();
     indexed_->take_found(found, cookie);
+    if (last) leave_index();
   }
+  bool is_large() const noexcept { return indexed_->is_large(); }
+  [[gnu::always_inline]] void prefetch(std::uint64_t bits) const noexcept {
+    indexed_->prefetch({bits, kExact});
+  }
+  // The sequence number of the entry that left the index last.
+  std::uint64_t last_gone() const noexcept { return indexed_->last_gone(); }
 
   template <class Count>
   bool take(const MatchKey& key, void** cookie, Count count) noexcept {
@@ -185,21 +192,23 @@ class WindowedIndex {
     return indexed_->push(entry);
   }
   // The same, where all it takes is a slot, or that and a place in the log or in lists, and where
-  // it takes no memory; begin_at_hand(): where the index is empty. next: see
-  // KeyIndex::push_at_hand().
-  bool take_in_at_hand(const QueueEntry& entry, std::uint64_t next) noexcept {
-    return is_indexed() && indexed_->lists_once(entry.key) && window_.empty() &&
-           indexed_->push_at_hand(entry, next);
+  // it takes no memory; begin_at_hand(): where the index is empty. take_in_at_hand() wants an
+  // empty window, and an exact key.
+  template <QueueSide side>
+  bool take_in_at_hand(const QueueEntry& entry) noexcept {
+    return is_indexed() && indexed_->template lists_exact_once<side>() &&
+           indexed_->push_at_hand(entry);
   }
-  bool begin_at_hand(const QueueEntry& entry, std::uint64_t next) noexcept {
+  bool has_empty_window() const noexcept { return window_.empty(); }
+  bool begin_at_hand(const QueueEntry& entry) noexcept {
     if (is_indexed() || !starts_indexed() || !index_->begins_at_hand(entry.key)) return false;
-    if (!index_->push_at_hand(entry, next)) return false;
+    if (!index_->push_at_hand(entry)) return false;
     indexed_ = index_.get();  // there has been no room in the window, nor is there any now
     return true;
   }
   bool only_logs() const noexcept { return is_indexed() && indexed_->only_logs(); }
-  bool take_in_and_log(const QueueEntry& entry, std::uint64_t next) noexcept {
-    return window_.empty() && indexed_->log_at_hand(entry, next);
+  bool take_in_and_log(const QueueEntry& entry) noexcept {
+    return window_.empty() && indexed_->log_at_hand(entry);
   }
   bool only_lists() const noexcept { return is_indexed() && indexed_->only_lists(); }
   bool take_in_and_list(const QueueEntry& entry) noexcept {
@@ -396,12 +405,6 @@ class WindowedIndex {
     window_.set_room(room());
     decision_.be_warier(newest());
     return true;
-  }
-
-  template <class Found>
-  [[gnu::noinline]] void take_last(Found found, void** cookie) noexcept {
-    indexed_->take_found(found, cookie);
-    leave_index();
   }
 
   // The index is nearly always told by a look.

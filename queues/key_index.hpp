@@ -105,7 +105,7 @@ class KeyIndex {
   using Found = KeyTable::Slot*;
   Found look(std::uint64_t bits) noexcept {
     const Found found = tables_[0].look_now(bits);
-    if (found == nullptr) in_order_ = false;
+    if (found == nullptr) disorder_ = ~std::uint64_t{0};
     return found;
   }
   // Takes out what look() has found.
@@ -129,7 +129,7 @@ class KeyIndex {
       return true;
     });
     if (best != nullptr) return {best, its_class, best->oldest.sequence};
-    in_order_ = false;
+    disorder_ = ~std::uint64_t{0};
     return {};
   }
   void take_found(Hit found, void** cookie) noexcept;
@@ -160,7 +160,7 @@ class KeyIndex {
     if (!is_complete(class_of_envelope(envelope))) return false;
     if (views_->table.find(envelope) != nullptr) return false;  // it may list what is gone
     note_asked();
-    in_order_ = false;
+    disorder_ = ~std::uint64_t{0};
     return true;
   }
 
@@ -174,7 +174,7 @@ class KeyIndex {
     if (empty()) return Glance::none;
     const Found found = tables_[0].look(key.bits);
     if (found == nullptr) {
-      in_order_ = false;
+      disorder_ = ~std::uint64_t{0};
       return Glance::none;
     }
     take_found(found, cookie);
@@ -184,8 +184,10 @@ class KeyIndex {
   // False if a search has passed entries, as far as this is easily told: one that found
   // nothing, or took an older entry than the one before it. was_in_order(): asked when the
   // index has emptied, and then told anew.
-  bool is_in_order() const noexcept { return in_order_; }
-  bool was_in_order() noexcept { return std::exchange(in_order_, true); }
+  bool is_in_order() const noexcept { return (disorder_ >> 63) == 0; }
+  // The sequence number of the entry that left last.
+  std::uint64_t last_gone() const noexcept { return last_gone_; }
+  bool was_in_order() noexcept { return (std::exchange(disorder_, 0) >> 63) == 0; }
 
   // The oldest entry that meets the key. depth grows by the entries looked at.
   Hit find(const MatchKey& key, std::uint64_t& depth) noexcept {
@@ -199,7 +201,7 @@ class KeyIndex {
     } else {
       hit = find_by_view(key, depth);
     }
-    if (!hit) in_order_ = false;
+    if (!hit) disorder_ = ~std::uint64_t{0};
     return hit;
   }
 
@@ -246,7 +248,12 @@ class KeyIndex {
   // keys: nearly always where no receive has a wildcard.
   bool lists_once(const MatchKey& key) const noexcept {
     return side_ == QueueSide::posted ? key.mask == (kSourceMask | kTagMask)
-                                      : viewed_ == 0 && !logs();
+                                      : lists_exact_once<QueueSide::unexpected>();
+  }
+  // The same of an exact key, for whoever knows the side.
+  template <QueueSide side>
+  bool lists_exact_once() const noexcept {
+    return side == QueueSide::posted || (viewed_ == 0 && !logs());
   }
 
   // The same of the first entry, where there is nothing to forget of those before it, nor so large
@@ -255,28 +262,26 @@ class KeyIndex {
     return lists_once(key) && views_ == nullptr && !wild_search_ && !outgrows_caches();
   }
 
-  // push(), if lists_once() and all it takes is a slot, or room in a node. It calls nothing. next:
-  // the exact key of the entry after this one, whose slot is on its way from memory until that
-  // comes here, too.
-  bool push_at_hand(const QueueEntry& entry, std::uint64_t next) noexcept {
+  // push(), if lists_once() and all it takes is a slot, or room in a node. It calls nothing.
+  bool push_at_hand(const QueueEntry& entry) noexcept {
     KeyTable& table = tables_[0];
     if (!table.has_room(1)) [[unlikely]]
       return false;
-    table.prefetch_place(next);
     if (!table.push_at_hand(entry.key.bits, item_of(entry))) return false;
     ++size_;
     return true;
   }
   // See KeyTable.
   bool outgrows_caches() const noexcept { return tables_[0].outgrows_caches(); }
+  bool is_large() const noexcept { return tables_[0].is_large(); }
   [[gnu::always_inline]] void prefetch(const MatchKey& key) const noexcept {
     tables_[class_of(key)].prefetch_place(key.bits);
   }
   // The same where messages are logged as well, but listed in no views.
   bool only_logs() const noexcept { return is_logging() && viewed_ == 0; }
-  bool log_at_hand(const QueueEntry& entry, std::uint64_t next) noexcept {
+  bool log_at_hand(const QueueEntry& entry) noexcept {
     if (passing_ || is_long_log() || !log_.is_room_in_block()) return false;
-    if (!push_at_hand(entry, next)) return false;
+    if (!push_at_hand(entry)) return false;
     log_.push_into_block({entry.key.bits, entry.sequence});
     ++logged_;
     return true;
@@ -490,7 +495,7 @@ class KeyIndex {
 
   void note_gone(std::uint64_t sequence) noexcept {
     --size_;
-    in_order_ &= !is_older(sequence, last_gone_);
+    disorder_ |= sequence - last_gone_;
     last_gone_ = sequence;
   }
 
@@ -553,7 +558,7 @@ class KeyIndex {
                                        // the log too, not only what was passed
   std::uint64_t last_gone_ = 0;        // a sequence number
   std::uint64_t first_ = 0;            // of the message that came when there was none
-  bool in_order_ = true;
+  std::uint64_t disorder_ = 0;         // its uppermost bit: see is_in_order()
   const QueueSide side_;
   bool wildcards_ = true;  // may come
   mutable bool passing_ = false;

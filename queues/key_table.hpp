@@ -173,8 +173,9 @@ class alignas(kCacheLine) KeyTable {
   bool is_nearly_full() const noexcept { return size_ > limit_ / 4 * 3; }
   // A key's place will be looked for soon. Where the table is small it is in a cache.
   [[gnu::always_inline]] void prefetch_place(std::uint64_t key) const noexcept {
-    if (limit_ > limit_of(kSparseCapacity)) __builtin_prefetch(now_.home(key), 1);
+    if (is_large()) __builtin_prefetch(now_.home(key), 1);
   }
+  bool is_large() const noexcept { return limit_ > limit_of(kSparseCapacity); }
 
   // A slot is probably in no cache near the core.
   bool outgrows_caches() const noexcept { return limit_ >= limit_of(kVastCapacity); }

@@ -101,14 +101,13 @@ concept OffersGroup = requires(Queue queue, MatchKey key, void** cookie, CountOf
 };
 // May keep entries in an index.
 template <class Queue>
-concept OffersIndex = requires(Queue queue, std::uint64_t bits, void** cookie) {
+concept OffersIndex = requires(Queue queue, std::uint64_t bits, void** cookie, QueueEntry entry) {
   queue.is_indexed() && queue.tells() && queue.tells_among() && queue.lists_none(bits);
   queue.take_found(queue.look(bits), cookie);
   queue.take_found(queue.look_among(bits), cookie);
   queue.take_found(queue.look_listed(bits), cookie);
-  queue.make_room_at_hand(bits) || queue.make_room_and_log(bits) || queue.make_room_and_list() ||
-      queue.begin_index_at_hand(bits);
-  queue.make_room_at_once();
+  queue.append_and_log(entry) || queue.append_and_list(entry) || queue.append_at_once(entry);
+  queue.pass_on_at_once() || queue.begin_index_at_hand() || queue.waits_here(bits);
 };
 
 // Finds and takes out the oldest entry that meets the key; false: there is none.

@@ -25,6 +25,10 @@ concept KeepsGroup = requires(Structure structure) {
 //
 //   [ structure: all older entries, in order ] [ newest ]
 //
+// Behind an index nothing waits while matches come in another order: who has passed one entry on
+// stores what follows there once, not here and then there, until the newest entry is the match
+// again. An entry from anywhere that comes again then has one slot, the one it has just left.
+//
 // Many a message meets a receive posted just before it. Such a pair never
 // reaches the structure: no lane is filled and emptied again, and no column is
 // loaded as a whole right after one lane of it was stored, which would wait for
@@ -37,15 +41,19 @@ concept KeepsGroup = requires(Structure structure) {
 //   number_without_match(key)        then: 1 or 2, if there are so many entries and one look tells
 //                                    that none is; else 0
 //   take_in(entry)                   append() by another way, where has_room() says no;
-//   take_in_at_hand(entry, next)     the same, if one look and no call do it; next: an exact
-//                                    key that comes soon
-//   begin_at_hand(entry, next)       the same where an index begins with it
-//   take_in_and_log(entry, next)     the same for a message that is logged as well, if
+//   take_in_at_hand<side>(entry)     the same of an exact key, if one look and no call do it, and
+//                                    has_empty_window()
+//   has_empty_window()               it may come that way
+//   begin_at_hand(entry)             the same where an index begins with it
+//   take_in_and_log(entry)           the same for a message that is logged as well, if
 //                                    only_logs()
 //   take_in_and_list(entry)          or listed for receives with wildcards, if only_lists()
 //   take_in_at_once(entry)           the same, if it takes no memory
 //   is_indexed(), tells(), look(bits), tells_among(), look_among(bits), look_listed(bits),
 //   lists_none(bits), take_found(found, cookie)  see below
+//   indexes_one(), last_gone()       the index holds one entry; the sequence number of what left
+//                                    it last
+//   is_large(), prefetch(bits)       its slots are in no cache near the core; one will be asked for
 //   is_one_group()                   all it has can be compared at once;
 //   take_from_group(key, cookie, count)  then: take() by that
 //
@@ -74,50 +82,66 @@ class alignas(kCacheLine) NewestEntry {
     if constexpr (requires { older_.set_hints(hints); }) older_.set_hints(hints);
   }
 
-  bool empty() const noexcept { return !waits_ && older_.empty(); }
-  bool has_room() const noexcept { return !waits_ || older_.has_room(); }
+  bool empty() const noexcept { return !holds_newest() && older_.empty(); }
+  bool has_room() const noexcept { return place_ == Place::open || older_.has_room(); }
   bool make_room() noexcept {
-    if (pass_on()) return true;
+    if (!holds_newest() || pass_on()) return true;
     if (!older_.make_room()) return false;
     pass_on();
     return true;
   }
-  // The same, where one look tells and nothing has to be called, also for messages that are
-  // logged, if only_logs(), or listed for receives with wildcards, if only_lists(), and where that
-  // takes no memory. next: the exact key of what comes then.
-  bool make_room_at_hand(std::uint64_t next) noexcept requires KeepsIndex<Structure> {
-    if (!older_.take_in_at_hand(newest_, next)) return false;
-    waits_ = false;
-    return true;
+  // Whether the newest entry waits here. Where has_room() says no, it has to go to the structure
+  // before another one can come: pass_on_at_hand() does that, if one look tells and nothing has to
+  // be called, pass_on_at_once(), if it takes no memory, and begin_index_at_hand() where an index
+  // begins with it.
+  bool holds_newest() const noexcept { return place_ == Place::taken; }
+  template <QueueSide side>
+  bool pass_on_at_hand() noexcept requires KeepsIndex<Structure> {
+    return passed_on(newest_.key.mask == (kSourceMask | kTagMask) && older_.has_empty_window() &&
+                     older_.template take_in_at_hand<side>(newest_));
   }
-  // The same where an index begins with that.
-  bool begin_index_at_hand(std::uint64_t next) noexcept requires KeepsIndex<Structure> {
-    if (!older_.begin_at_hand(newest_, next)) return false;
-    waits_ = false;
+  bool pass_on_at_once() noexcept requires KeepsIndex<Structure> {
+    return passed_on(older_.take_in_at_once(newest_));
+  }
+  bool begin_index_at_hand() noexcept requires KeepsIndex<Structure> {
+    return passed_on(older_.begin_at_hand(newest_));
+  }
+  // append() straight to the index, where has_room() says no and nothing waits here: of an exact
+  // key, if one look tells and nothing has to be called, also for messages that are logged, if
+  // only_logs(), or listed for receives with wildcards, if only_lists(); of any key, if it takes no
+  // memory. False: nothing has changed, and append() will do.
+  template <QueueSide side>
+  bool append_at_hand(const QueueEntry& entry) noexcept requires KeepsIndex<Structure> {
+    return came(entry, older_.template take_in_at_hand<side>(entry));
+  }
+  // Whether the next entry, of this exact key, had better wait here: the one before it went to the
+  // index and was the match at once; or no cache near the core has all of the index and entry
+  // follows entry, so that its slot comes from memory until the next one is there. Not where it
+  // goes to lists as well, which takes as long.
+  bool waits_here(std::uint64_t bits) const noexcept requires KeepsIndex<Structure> {
+    if (!older_.is_indexed()) return false;
+    if (older_.last_gone() == newest_.sequence) return true;
+    const bool follows = static_cast<std::uint32_t>(older_.last_gone()) == gone_before_;
+    if (!older_.is_large() || !follows || older_.only_lists()) return false;
+    older_.prefetch(bits);
     return true;
   }
   bool only_logs() const noexcept requires KeepsIndex<Structure> { return older_.only_logs(); }
-  bool make_room_and_log(std::uint64_t next) noexcept requires KeepsIndex<Structure> {
-    if (!older_.take_in_and_log(newest_, next)) return false;
-    waits_ = false;
-    return true;
+  bool append_and_log(const QueueEntry& entry) noexcept requires KeepsIndex<Structure> {
+    return came(entry, older_.take_in_and_log(entry));
   }
   bool only_lists() const noexcept requires KeepsIndex<Structure> { return older_.only_lists(); }
-  bool make_room_and_list() noexcept requires KeepsIndex<Structure> {
-    if (!older_.take_in_and_list(newest_)) return false;
-    waits_ = false;
-    return true;
+  bool append_and_list(const QueueEntry& entry) noexcept requires KeepsIndex<Structure> {
+    return came(entry, older_.take_in_and_list(entry));
   }
-  bool make_room_at_once() noexcept requires KeepsIndex<Structure> {
-    if (!older_.take_in_at_once(newest_)) return false;
-    waits_ = false;
-    return true;
+  bool append_at_once(const QueueEntry& entry) noexcept requires KeepsIndex<Structure> {
+    return came(entry, older_.take_in_at_once(entry));
   }
 
   [[gnu::always_inline]] void append(const QueueEntry& entry) noexcept {
-    if (waits_) older_.append(newest_);
+    if (holds_newest()) older_.append(newest_);
     newest_ = entry;
-    waits_ = true;
+    place_ = Place::taken;
   }
 
   // Wants !empty() and !is_indexed(). The match is the oldest entry, or the newest if all
@@ -128,7 +152,7 @@ class alignas(kCacheLine) NewestEntry {
     // Each number that is counted is written out: to add a constant takes half the instructions.
     const auto newest_taken = [&](std::uint64_t depth) {
       *cookie = newest_.cookie;
-      waits_ = false;
+      place_ = Place::open;
       count(depth, true);
       return Glance::taken;
     };
@@ -185,18 +209,20 @@ class alignas(kCacheLine) NewestEntry {
   }
   template <class Found>
   void take_found(Found found, void** cookie) noexcept requires KeepsIndex<Structure> {
+    if (older_.indexes_one()) [[unlikely]]
+      return take_last(found, cookie);
     older_.take_found(found, cookie);
   }
   template <class Count>
   bool take_newest(const MatchKey& key, void** cookie, Count count,
                    std::uint64_t passed = 0) noexcept {
     // A way without a jump for where it is met: GCC 12 forgets [[unlikely]] as it inlines this.
-    if (__builtin_expect(!waits_, 0) || __builtin_expect(!keys_meet(newest_.key, key), 0)) {
-      count(passed + waits_, false);
+    if (__builtin_expect(!holds_newest(), 0) || __builtin_expect(!keys_meet(newest_.key, key), 0)) {
+      count(passed + holds_newest(), false);
       return false;
     }
     *cookie = newest_.cookie;
-    waits_ = false;
+    place_ = Place::open;
     count(passed + 1, true);
     return true;
   }
@@ -225,25 +251,26 @@ class alignas(kCacheLine) NewestEntry {
     if (!older_.empty()) {
       if (const Hit hit = older_.find(key, depth)) return hit;
     }
-    depth += waits_;
+    depth += holds_newest();
     return is_newest_met(key) ? Structure::kBeyond : Hit{};
   }
 
   Hit find_exact(const MatchKey& key, const void* cookie) const noexcept {
     if (const Hit hit = older_.find_exact(key, cookie)) return hit;
-    return waits_ && newest_.cookie == cookie && newest_.key == key ? Structure::kBeyond : Hit{};
+    return holds_newest() && newest_.cookie == cookie && newest_.key == key ? Structure::kBeyond
+                                                                            : Hit{};
   }
 
   Hit find_sequence(std::uint64_t sequence) const noexcept {
-    return waits_ && newest_.sequence == sequence ? Structure::kBeyond
-                                                  : older_.find_sequence(sequence);
+    return holds_newest() && newest_.sequence == sequence ? Structure::kBeyond
+                                                          : older_.find_sequence(sequence);
   }
 
   QueueEntry at(Hit hit) const noexcept { return is_newest(hit) ? newest_ : older_.at(hit); }
 
   void erase(Hit hit) noexcept {
     if (is_newest(hit)) {
-      waits_ = false;
+      place_ = Place::open;
     } else {
       older_.erase(hit);
     }
@@ -252,24 +279,43 @@ class alignas(kCacheLine) NewestEntry {
   template <class Visit>
   void for_each(Visit visit) const {
     older_.for_each(visit);
-    if (waits_) visit(newest_);
+    if (holds_newest()) visit(newest_);
   }
 
   template <class Predicate, class Visit>
   std::size_t remove_if(Predicate wanted, Visit visit) {
     const std::size_t removed = older_.remove_if(wanted, visit);
-    if (!waits_ || !wanted(newest_)) return removed;
-    waits_ = false;
+    if (!holds_newest() || !wanted(newest_)) return removed;
+    place_ = Place::open;
     visit(newest_);
     return removed + 1;
   }
 
  private:
+  // Then nothing is left that the next entry would go to.
+  template <class Found>
+  [[gnu::noinline, gnu::cold]] void take_last(Found found, void** cookie) noexcept {
+    older_.take_found(found, cookie);
+    if (!holds_newest()) place_ = Place::open;
+  }
+
+  // Of the newest entry. closed: nothing waits there, and the next entry goes to the index.
+  enum class Place : std::uint8_t { open, taken, closed };
+
+  bool passed_on(bool taken_in) noexcept {
+    if (taken_in) place_ = Place::closed;
+    return taken_in;
+  }
+  bool came(const QueueEntry& entry, bool taken_in) noexcept {
+    if (taken_in) {
+      newest_.sequence = entry.sequence;
+      gone_before_ = static_cast<std::uint32_t>(older_.last_gone());
+    }
+    return taken_in;
+  }
   bool pass_on() noexcept {
     if constexpr (KeepsIndex<Structure>) {
-      if (!waits_ || !older_.take_in(newest_)) return false;
-      waits_ = false;
-      return true;
+      return holds_newest() && passed_on(older_.take_in(newest_));
     }
     return false;
   }
@@ -290,7 +336,7 @@ class alignas(kCacheLine) NewestEntry {
   }
 
   bool is_newest_met(const MatchKey& key) const noexcept {
-    return waits_ && keys_meet(newest_.key, key);
+    return holds_newest() && keys_meet(newest_.key, key);
   }
 
   // Where the structure can tell and do that without a search.
@@ -309,8 +355,9 @@ class alignas(kCacheLine) NewestEntry {
   static bool is_newest(Hit hit) noexcept { return hit == Structure::kBeyond; }
 
   QueueEntry newest_;
-  bool waits_ = false;
+  Place place_ = Place::open;
   bool overtaking_ = false;
+  std::uint32_t gone_before_ = 0;  // the lower half of last_gone() when an entry last went there
   Structure older_;
 };
 

@@ -21,6 +21,11 @@ class Adaptive : public testing::Test {
     ASSERT_TRUE(queue_.has_room() || queue_.make_room());
     queue_.append({key_of(0, tag), nullptr, next_++});
   }
+  bool append_at_hand(int tag) {
+    const bool done = queue_.append_at_hand<QueueSide::posted>({key_of(0, tag), nullptr, next_});
+    next_ += done;
+    return done;
+  }
   std::uint64_t take(int tag) {
     std::uint64_t depth = 0;
     const auto hit = queue_.find(key_of(0, tag), depth);
@@ -408,6 +413,86 @@ TEST_F(Adaptive, LongWindowIsSoonIndexed) {
   }
   EXPECT_LT(searches, 4000);
   for (int tag = 0; tag < kEntries; tag += 997) EXPECT_EQ(take(tag), 1u);
+}
+
+// As a matcher appends where there is no room and nothing waits outside the structure.
+TEST_F(Adaptive, WhatFollowsAnEntryThatWasNotMatchedGoesStraightToTheIndex) {
+  for (int tag = 0; tag < 100; ++tag) append(tag);
+  be_indexed();
+  while (!queue_.tells()) append(100 + static_cast<int>(next_));
+  append(1000);
+  ASSERT_TRUE(queue_.holds_newest());
+  EXPECT_FALSE(queue_.has_room());
+  ASSERT_TRUE(queue_.pass_on_at_once());
+  EXPECT_FALSE(queue_.holds_newest());
+  EXPECT_FALSE(queue_.has_room());
+
+  ASSERT_TRUE(append_at_hand(1001));
+  EXPECT_FALSE(queue_.holds_newest());
+  EXPECT_FALSE(queue_.waits_here(key_of(0, 1002).bits));
+  take_now(1000);
+  EXPECT_FALSE(queue_.waits_here(key_of(0, 1002).bits));
+  ASSERT_TRUE(append_at_hand(1002));
+  take_now(1002);
+  EXPECT_TRUE(queue_.waits_here(key_of(0, 1003).bits));  // so the next one had better wait outside
+  append(1003);
+  EXPECT_TRUE(queue_.holds_newest());
+  take_now(1003);
+  take_now(1001);
+  EXPECT_TRUE(queue_.has_room());
+}
+
+// But for one, whose slot comes from memory meanwhile, as long as nothing is matched in between.
+TEST_F(Adaptive, EntriesThatFollowEachOtherWaitWhereTheIndexIsLarge) {
+  for (int tag = 0; tag < 5000; ++tag) append(tag);
+  be_indexed();
+  while (!queue_.tells()) append(10000 + static_cast<int>(next_));
+  append(5000);
+  ASSERT_TRUE(queue_.pass_on_at_hand<QueueSide::posted>());
+  ASSERT_TRUE(append_at_hand(5001));
+  EXPECT_TRUE(queue_.waits_here(key_of(0, 5002).bits));
+  take_now(17);
+  EXPECT_FALSE(queue_.waits_here(key_of(0, 17).bits));
+  ASSERT_TRUE(append_at_hand(17));
+  EXPECT_TRUE(queue_.waits_here(key_of(0, 5002).bits));
+}
+
+// One look does not tell where a receive with a wildcard goes.
+TEST_F(Adaptive, OnlyExactKeysArePassedOnAtHand) {
+  be_deep();
+  append(0);
+  append(1);
+  ASSERT_TRUE(queue_.is_indexed());
+  ASSERT_TRUE(queue_.pass_on_at_once());
+  append(TAGLINE_ANY_TAG);
+  EXPECT_FALSE(queue_.pass_on_at_hand<QueueSide::posted>());
+  EXPECT_TRUE(queue_.holds_newest());
+  take_now(0);
+  take_now(1);
+  EXPECT_FALSE(queue_.empty());
+}
+
+// Whether or not the newest one waits outside then.
+TEST_F(Adaptive, NothingGoesStraightToAnIndexThatHasEmptied) {
+  for (const bool newest_waits : {false, true}) {
+    be_deep();
+    for (int tag = 0; tag < 3; ++tag) append(tag);
+    ASSERT_TRUE(queue_.is_indexed());
+    if (!newest_waits) {
+      ASSERT_TRUE(queue_.pass_on_at_once());
+    }
+    for (int tag = newest_waits ? 1 : 2; tag >= 0; --tag) {
+      void* cookie = nullptr;
+      const auto found = queue_.look(key_of(0, tag).bits);
+      ASSERT_NE(found, nullptr);
+      queue_.take_found(found, &cookie);
+    }
+    EXPECT_FALSE(queue_.is_indexed());
+    EXPECT_EQ(queue_.holds_newest(), newest_waits);
+    if (newest_waits) take_now(2);
+    EXPECT_TRUE(queue_.empty());
+    EXPECT_TRUE(queue_.has_room());
+  }
 }
 
 // Searches alone would leave the newest few hundred outside, and every call ask at two places.

@@ -45,10 +45,9 @@ class Twin {
  private:
   // What a matcher tries first.
   bool push_at_once(const QueueEntry& entry) {
-    const std::uint64_t soon = key_bits(static_cast<std::int32_t>(cookies % 100), 5);
     if (index.lists_once(entry.key)) {
-      if (index.push_at_hand(entry, soon)) return true;
-    } else if (index.only_logs() && index.log_at_hand(entry, soon)) {
+      if (index.push_at_hand(entry)) return true;
+    } else if (index.only_logs() && index.log_at_hand(entry)) {
       ++logged_at_hand;
       return true;
     } else if (index.only_lists() && index.list_at_hand(entry)) {
