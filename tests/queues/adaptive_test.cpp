@@ -460,15 +460,15 @@ TEST_F(Adaptive, EntriesThatFollowEachOtherWaitWhereTheIndexIsLarge) {
 // One look does not tell where a receive with a wildcard goes.
 TEST_F(Adaptive, OnlyExactKeysArePassedOnAtHand) {
   be_deep();
-  append(0);
-  append(1);
+  append(1);  // not 0: a wildcard has no bits
+  append(2);
   ASSERT_TRUE(queue_.is_indexed());
   ASSERT_TRUE(queue_.pass_on_at_once());
   append(TAGLINE_ANY_TAG);
   EXPECT_FALSE(queue_.pass_on_at_hand<QueueSide::posted>());
   EXPECT_TRUE(queue_.holds_newest());
-  take_now(0);
   take_now(1);
+  take_now(2);
   EXPECT_FALSE(queue_.empty());
 }
 
