@@ -25,8 +25,8 @@ inline bool accepts(const tagline_envelope& receive, const tagline_envelope& mes
 // The operations that are not measured are refused.
 struct Comparator : tagline_matcher {
   explicit Comparator(const char* name) {
-    queue_name = name;
-    isa_name = "";
+    about->queue_name = name;
+    about->isa_name = "";
   }
   tagline_status claim(Envelope, void**, Envelope*) noexcept override { return TAGLINE_INVALID; }
   tagline_status append_receive(Envelope, void*, tagline_handle*) noexcept override {

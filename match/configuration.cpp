@@ -148,9 +148,9 @@ tagline_matcher* make_matcher(const Wish& queue, const Wish& isa, const tagline_
             ? make_plain(text.structure, text.parameter, kernels, options)
             : threading(text.threading)
                   .make(text.structure, text.parameter, text.argument, kernels, options));
-    matcher->queue_name = name;
-    matcher->reason = queue.text.empty() ? "default" : "asked for";
-    matcher->is_for_threads = !text.threading.empty();
+    matcher->about->queue_name = name;
+    matcher->about->reason = queue.text.empty() ? "default" : "asked for";
+    matcher->about->is_for_threads = !text.threading.empty();
     return matcher.release();
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(std::string("queue \"")
@@ -172,7 +172,7 @@ tagline_matcher* make_by_profile(const std::string& path, const Wish& isa,
   try {
     tagline_matcher* const matcher = make_matcher(
         {choice->queue, origin}, isa.text.empty() ? Wish{choice->isa, origin} : isa, options);
-    matcher->reason = "profile " + path + " for " + kind;
+    matcher->about->reason = "profile " + path + " for " + kind;
     return matcher;
   } catch (const std::invalid_argument& error) {
     if (!isa.text.empty()) choose(simd::available_kernels, isa.text, isa, "instruction set");

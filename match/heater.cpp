@@ -72,7 +72,8 @@ void tell_of_calls(tagline::MemoryObserver& observer) noexcept {
 }
 
 bool is_attached(const tagline_heater& heater, const tagline_matcher& matcher) noexcept {
-  const auto* memory = static_cast<const tagline::HeatedMemory*>(matcher.memory_observer.get());
+  const auto* memory =
+      static_cast<const tagline::HeatedMemory*>(matcher.about->memory_observer.get());
   return memory != nullptr && memory->is_of(*heater.cache);
 }
 
@@ -128,12 +129,13 @@ tagline_status tagline_heater_attach(tagline_heater* heater, tagline_matcher* ma
   if (matcher == nullptr) return invalid("matcher is NULL");
   return guarded([&] {
     const std::lock_guard guard(attaching);
-    if (matcher->memory_observer != nullptr) return invalid("the matcher is attached already");
+    if (matcher->about->memory_observer != nullptr)
+      return invalid("the matcher is attached already");
     auto memory = std::make_unique<tagline::HeatedMemory>(heater->cache);
     tell_of_calls(*memory);
     matcher->tell_of_code(*memory);
     const tagline_status status = matcher->observe_memory(memory.get());
-    if (status == TAGLINE_OK) matcher->memory_observer = std::move(memory);
+    if (status == TAGLINE_OK) matcher->about->memory_observer = std::move(memory);
     return status;
   });
 }
@@ -144,7 +146,7 @@ tagline_status tagline_heater_detach(tagline_heater* heater, tagline_matcher* ma
   const std::lock_guard guard(attaching);
   if (!is_attached(*heater, *matcher)) return TAGLINE_NOT_FOUND;
   matcher->observe_memory(nullptr);
-  matcher->memory_observer.reset();
+  matcher->about->memory_observer.reset();
   return TAGLINE_OK;
 }
 

@@ -55,7 +55,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
                std::size_t pool_bytes, std::uint64_t first_handle,
                MemoryLimit* shared_limit = nullptr)
       : Ways(parameters, kernels, pool_bytes, first_handle, shared_limit) {
-    this->isa_name = kernels.isa;
+    this->about->isa_name = kernels.isa;
   }
   ~QueueMatcher() override { contexts_.memory().note_out_of_use(this); }
 

@@ -52,21 +52,25 @@ struct tagline_matcher {
   // that leads there: for a match in cold caches, as many lines as a short queue or an index.
   void tell_of_code(tagline::MemoryObserver& observer) const noexcept;
 
-  // What a matcher around another one says of itself.
-  void describe_as(const tagline_matcher& other) {
-    queue_name = other.queue_name;
-    reason = other.reason;
-    isa_name = other.isa_name;
-    is_for_threads = other.is_for_threads;
-  }
+  // What it says of itself. Apart, so that all that every call looks at is one line.
+  struct Description {
+    std::string queue_name;  // as asked for, with its parameter
+    std::string reason;      // why that one
+    const char* isa_name = nullptr;
+    bool is_for_threads = false;
+    // Who is told, if the matcher is to keep it. Outlives the queues: they are members of what is
+    // derived from a matcher.
+    std::unique_ptr<tagline::MemoryObserver> memory_observer;
+  };
+  const std::unique_ptr<Description> about = std::make_unique<Description>();
 
-  // Who is told, if the matcher is to keep it. Outlives the queues: they are
-  // members of what is derived from here.
-  std::unique_ptr<tagline::MemoryObserver> memory_observer;
-  std::string queue_name;  // as asked for, with its parameter
-  std::string reason;      // why that one
-  const char* isa_name = nullptr;
-  bool is_for_threads = false;
+  // Of a matcher around another one.
+  void describe_as(const tagline_matcher& other) {
+    about->queue_name = other.about->queue_name;
+    about->reason = other.about->reason;
+    about->isa_name = other.about->isa_name;
+    about->is_for_threads = other.about->is_for_threads;
+  }
 };
 
 namespace tagline {

@@ -260,7 +260,7 @@ tagline_matcher* recorded(tagline_matcher* matcher, tagline_handle first_handle)
   Trace* const trace = Trace::of_process();
   if (trace == nullptr) return owner.release();
   std::unique_ptr<tagline_matcher> recording;
-  if (matcher->is_for_threads) {
+  if (matcher->about->is_for_threads) {
     recording = std::make_unique<LockedMatcher<RecordingMatcher>>(LockKind::mutex, matcher, *trace,
                                                                   first_handle);
   } else {

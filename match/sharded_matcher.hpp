@@ -33,7 +33,7 @@ class ShardedMatcher final : public tagline_matcher {
   ShardedMatcher(typename Queue::Parameters parameters, const simd::Kernels& kernels,
                  const tagline_options& options, std::size_t fixed_shards)
       : parts_(parameters, kernels, options, fixed_shards) {
-    isa_name = kernels.isa;
+    about->isa_name = kernels.isa;
   }
 
   // The six of every message.

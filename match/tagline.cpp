@@ -165,15 +165,15 @@ void tagline_memory(tagline_memory_use* use) {
 }
 
 const char* tagline_matcher_queue(const tagline_matcher* matcher) {
-  return matcher == nullptr ? nullptr : matcher->queue_name.c_str();
+  return matcher == nullptr ? nullptr : matcher->about->queue_name.c_str();
 }
 
 const char* tagline_matcher_isa(const tagline_matcher* matcher) {
-  return matcher == nullptr ? nullptr : matcher->isa_name;
+  return matcher == nullptr ? nullptr : matcher->about->isa_name;
 }
 
 const char* tagline_matcher_reason(const tagline_matcher* matcher) {
-  return matcher == nullptr ? nullptr : matcher->reason.c_str();
+  return matcher == nullptr ? nullptr : matcher->about->reason.c_str();
 }
 
 const char* tagline_queue_name(unsigned index) { return tagline::structure_name(index); }

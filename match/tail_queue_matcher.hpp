@@ -207,7 +207,7 @@ class TailQueueMatcher final : public tagline_matcher {
                     limit_.get()),
         tail_lock_(lock),
         inbox_{Inbox(first(options), limit_.get()), Inbox(1, limit_.get())} {
-    isa_name = kernels.isa;
+    about->isa_name = kernels.isa;
   }
 
   tagline_status post_receive(Envelope envelope, void* receive, void** message,
