@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "match/context.hpp"
+#include "queues/key_table.hpp"
+#include "queues/match_key.hpp"
 #include "queues/resources.hpp"
 
 namespace tagline {
@@ -39,8 +41,16 @@ class Contexts {
 
   bool empty() const noexcept { return contexts_.empty(); }
 
-  // The context of this id if it was used last, or nullptr.
-  Context* last_of(std::uint64_t id) const noexcept { return last_id_ == id ? last_ : nullptr; }
+  // The context of this id if it was used last, or nullptr; and nullptr if a queue of it has a
+  // large index. Then this one says so, and asks for the slot that the key, which is exact, has in
+  // it.
+  Context* last_of(std::uint64_t id) const noexcept { return last_id_ == id ? near_ : nullptr; }
+  [[gnu::always_inline]] Context* last_large_of(std::uint64_t id,
+                                                std::uint64_t bits) const noexcept {
+    if (last_id_ != id) return nullptr;
+    slots_.prefetch(bits);
+    return last_;
+  }
 
   // nullptr if there is none of this id.
   Context* find(std::uint64_t id) noexcept {
@@ -72,13 +82,13 @@ class Contexts {
   }
 
   void erase(std::uint64_t id) noexcept {
-    if (last_id_ == id) last_ = nullptr;
+    if (last_id_ == id) remember(nullptr);
     contexts_.erase(id);
   }
 
   // Gives all memory back. Nothing may be asked afterwards.
   void retire() noexcept {
-    last_ = nullptr;
+    remember(nullptr);
     contexts_ = Map();
     resources_.reset();
     memory_.return_all();
@@ -96,12 +106,13 @@ class Contexts {
 
   // Whether save_memory() has something to look after.
   bool holds_much() const noexcept {
-    return memory_.deferred_bytes() > 0 || queue_bytes() > enough_bytes_;
+    return slots_ || memory_.deferred_bytes() > 0 || queue_bytes() > enough_bytes_;
   }
 
   // Returns some of what has been given up, and gives up what was not needed for long.
-  // length: of all queues.
+  // length: of all queues. An index that has become large, or has moved, is noticed as well.
   void save_memory(std::uint64_t length) noexcept {
+    remember(last_);
     memory_.return_some();
     if (queue_bytes() <= std::max<std::size_t>(length * kMuchPerEntry, enough_bytes_)) {
       quiet_looks_ = 0;
@@ -123,7 +134,7 @@ class Contexts {
       if (!copy_entries(context->unexpected, copy->unexpected)) return false;
       contexts.emplace(id, std::move(copy));
     }
-    if (last_ != nullptr) last_ = contexts.at(last_id_).get();
+    if (last_ != nullptr) remember(contexts.at(last_id_).get());
     contexts.swap(contexts_);
     resources.swap(resources_);
     resources->pool.doom();
@@ -147,9 +158,18 @@ class Contexts {
   static constexpr std::uint64_t kMostMoved = 4096;
   static constexpr std::size_t kMostContexts = 256;
 
+  // nullptr: none.
   void remember(Context* context) noexcept {
     last_ = context;
-    last_id_ = context->id;
+    slots_ = {};
+    if (context != nullptr) {
+      last_id_ = context->id;
+      if constexpr (OffersIndex<Queue>) {
+        slots_ = context->posted.slot_hint();
+        if (!slots_) slots_ = context->unexpected.slot_hint();
+      }
+    }
+    near_ = slots_ ? nullptr : last_;
   }
   std::size_t queue_bytes() const noexcept {
     return memory_.used_bytes() - memory_.deferred_bytes();
@@ -168,8 +188,11 @@ class Contexts {
     return copied;
   }
 
+  // Side by side: whoever asks touches no line of the context for that, nor of its queues.
+  Context* near_ = nullptr;  // last_, but for one with a large index
+  std::uint64_t last_id_ = 0;
   Context* last_ = nullptr;
-  std::uint64_t last_id_ = 0;  // beside it: whoever asks touches no line of the context for that
+  KeyTable::SlotHint slots_;  // of the large index
   const typename Queue::Parameters parameters_;
   unsigned quiet_looks_ = 0;  // in a row
   const simd::Kernels& kernels_;

@@ -35,6 +35,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   using Ways::append;
   using Ways::append_any;
   using Ways::claim_and_tell;
+  using Ways::context_of;
   using Ways::contexts_;
   using Ways::done;
   using Ways::find_in;
@@ -65,7 +66,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   // than a short search.
   [[gnu::flatten]] tagline_status post_receive(Envelope envelope, void* receive, void** message,
                                                tagline_handle* handle) noexcept override {
-    Context* const context = contexts_.last_of(envelope.context_id);
+    Context* const context = context_of(envelope);
     if (context == nullptr) [[unlikely]] {
       return with_context<&QueueMatcher::post_receive>(envelope, receive, message, handle);
     }
@@ -74,7 +75,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
 
   [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
                                          void** receive) noexcept override {
-    Context* const context = contexts_.last_of(envelope.context_id);
+    Context* const context = context_of(envelope);
     if (context == nullptr) [[unlikely]] {
       return with_context<&QueueMatcher::arrive>(envelope, message, receive);
     }
@@ -85,7 +86,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   // Halves of these two, for hosts that store something only if it has to wait.
   [[gnu::flatten]] tagline_status claim(Envelope envelope, void** message,
                                         Envelope* found) noexcept override {
-    Context* const context = contexts_.last_of(envelope.context_id);
+    Context* const context = context_of(envelope);
     if (context == nullptr) [[unlikely]] {
       return with_known_context<&QueueMatcher::claim>(envelope, message, found);
     }
@@ -96,7 +97,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
 
   [[gnu::flatten]] tagline_status match_message(Envelope envelope,
                                                 void** receive) noexcept override {
-    Context* const context = contexts_.last_of(envelope.context_id);
+    Context* const context = context_of(envelope);
     if (context == nullptr) [[unlikely]] {
       return with_known_context<&QueueMatcher::match_message>(envelope, receive);
     }
@@ -106,7 +107,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
 
   [[gnu::flatten]] tagline_status append_receive(Envelope envelope, void* receive,
                                                  tagline_handle* handle) noexcept override {
-    Context* const context = contexts_.last_of(envelope.context_id);
+    Context* const context = context_of(envelope);
     if (context == nullptr) [[unlikely]] {
       return with_context<&QueueMatcher::append_receive>(envelope, receive, handle);
     }
@@ -117,7 +118,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
 
   [[gnu::flatten]] tagline_status append_message(Envelope envelope,
                                                  void* message) noexcept override {
-    Context* const context = contexts_.last_of(envelope.context_id);
+    Context* const context = context_of(envelope);
     if (context == nullptr) [[unlikely]] {
       return with_context<&QueueMatcher::append_message>(envelope, message);
     }

@@ -44,6 +44,17 @@ class MatcherWays : public tagline_matcher {
     return side == TAGLINE_POSTED ? context.posted : context.unexpected;
   }
 
+  // The context, if it was used last. A slot of a large index that the call may need is asked for
+  // at once: in cold caches it would come last, after context and index.
+  [[gnu::always_inline]] Context* context_of(const Envelope& envelope) const noexcept {
+    Context* const context = contexts_.last_of(envelope.context_id);
+    if constexpr (OffersIndex<Queue>) {
+      if (context == nullptr) [[unlikely]]
+        return contexts_.last_large_of(envelope.context_id, exact_key(envelope).bits);
+    }
+    return context;
+  }
+
   // What becomes of what a call brings, if it meets nothing.
   enum class Unmet : std::uint8_t { waits, leaves };
 
@@ -308,7 +319,7 @@ class MatcherWays : public tagline_matcher {
       if (queue.holds_newest()) [[unlikely]]
         return append_behind_newest<which>(context, bits, cookie, handle);
       const MatchKey key = {bits, kSourceMask | kTagMask};
-      if (is_numbered_next<which>() || queue.waits_here(bits))
+      if (is_numbered_next<which>() || queue.waits_here())
         return push<which>(context, key, cookie, handle);
       const std::uint64_t sequence = side_of(which).next_sequence;
       if (queue.template append_at_hand<kQueueSide<which>>({key, cookie, sequence}))
@@ -339,7 +350,7 @@ class MatcherWays : public tagline_matcher {
   [[gnu::noinline, gnu::flatten]] tagline_status append_behind_newest(
       Context* context, std::uint64_t bits, void* cookie, tagline_handle* handle) noexcept {
     Queue& queue = queue_of(*context, which);
-    const bool waits = is_numbered_next<which>() || queue.waits_here(bits);
+    const bool waits = is_numbered_next<which>() || queue.waits_here();
     if (queue.template pass_on_at_hand<kQueueSide<which>>()) {
       if (waits) return push<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
       return append_to_full<which>(context, bits, cookie, handle);

@@ -125,8 +125,8 @@ class WindowedIndex {
     if (last) leave_index();
   }
   bool is_large() const noexcept { return indexed_->is_large(); }
-  [[gnu::always_inline]] void prefetch(std::uint64_t bits) const noexcept {
-    indexed_->prefetch({bits, kExact});
+  KeyTable::SlotHint slot_hint() const noexcept {
+    return is_indexed() ? indexed_->slot_hint() : KeyTable::SlotHint();
   }
   // The sequence number of the entry that left the index last.
   std::uint64_t last_gone() const noexcept { return indexed_->last_gone(); }

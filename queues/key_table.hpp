@@ -66,6 +66,36 @@ class alignas(kCacheLine) KeyTable {
     return key * 0x290dc1d92bf31241u;
   }
 
+  // Where each key has its slot, kept apart from the table: whoever has only that asks for the
+  // slot's line while where the table is has yet to come from memory. The table may have moved
+  // meanwhile; then a line comes that nobody wants.
+  class SlotHint {
+   public:
+    SlotHint() = default;  // of no table
+    explicit operator bool() const noexcept { return slots_ != nullptr; }
+    // An address within the slot. Multiplied, as a number of bits to shift by has one register, and
+    // whoever calls has an argument in that.
+    const void* place_of(std::uint64_t key) const noexcept {
+      return slots_ + ((spread(key) >> 32) * bytes_ >> 32);
+    }
+    // Inlined, as GCC 12 leaves out calls of functions that only ask for lines.
+    [[gnu::always_inline]] void prefetch(std::uint64_t key) const noexcept {
+      __builtin_prefetch(place_of(key), 1);
+    }
+
+   private:
+    friend class KeyTable;
+    SlotHint(const Slot* slots, std::uint64_t bytes) noexcept
+        : slots_(reinterpret_cast<const char*>(slots)), bytes_(bytes) {}
+    const char* slots_ = nullptr;
+    std::uint64_t bytes_ = 0;  // of all, 2^32 at most
+  };
+  // Of a large table; of a smaller one it takes more than it wins.
+  SlotHint slot_hint() const noexcept {
+    const std::uint64_t bytes = now_.capacity() * sizeof(Slot);
+    return is_large() && bytes <= kMostHinted ? SlotHint(now_.slots, bytes) : SlotHint();
+  }
+
   // Keys, not items.
   std::size_t size() const noexcept { return size_; }
   std::size_t capacity() const noexcept { return now_.capacity() + old_.capacity(); }  // slots
@@ -175,8 +205,8 @@ class alignas(kCacheLine) KeyTable {
   [[gnu::always_inline]] void prefetch_place(std::uint64_t key) const noexcept {
     if (is_large()) __builtin_prefetch(now_.home(key), 1);
   }
-  bool is_large() const noexcept { return limit_ > limit_of(kSparseCapacity); }
-
+  // As large as a second-level cache.
+  bool is_large() const noexcept { return limit_ >= limit_of(kLargeCapacity); }
   // A slot is probably in no cache near the core.
   bool outgrows_caches() const noexcept { return limit_ >= limit_of(kVastCapacity); }
 
@@ -258,8 +288,10 @@ class alignas(kCacheLine) KeyTable {
     Slot* home(std::uint64_t key) const noexcept { return slots + (spread(key) >> shift); }
   };
 
+  static constexpr std::uint64_t kMostHinted = std::uint64_t{1} << 32;  // bytes
   static constexpr std::size_t kLeastCapacity = 64;
   static constexpr std::size_t kSparseCapacity = 4096;  // 128 KiB, a part of a second-level cache
+  static constexpr std::size_t kLargeCapacity = 32768;  // 1 MiB
   static constexpr std::size_t kVastCapacity = 524288;  // 16 MiB
   static constexpr std::size_t kManyGaps = 12;          // one for so many pops
   static constexpr std::size_t kMostForGaps = 65536;    // slots: 2 MiB

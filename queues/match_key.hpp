@@ -107,7 +107,8 @@ concept OffersIndex = requires(Queue queue, std::uint64_t bits, void** cookie, Q
   queue.take_found(queue.look_among(bits), cookie);
   queue.take_found(queue.look_listed(bits), cookie);
   queue.append_and_log(entry) || queue.append_and_list(entry) || queue.append_at_once(entry);
-  queue.pass_on_at_once() || queue.begin_index_at_hand() || queue.waits_here(bits);
+  queue.pass_on_at_once() || queue.begin_index_at_hand() || queue.waits_here();
+  queue.slot_hint().prefetch(bits);
 };
 
 // Finds and takes out the oldest entry that meets the key; false: there is none.

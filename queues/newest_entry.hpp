@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "queues/key_table.hpp"
 #include "queues/match_key.hpp"
 #include "queues/resources.hpp"
 
@@ -53,7 +54,8 @@ concept KeepsGroup = requires(Structure structure) {
 //   lists_none(bits), take_found(found, cookie)  see below
 //   indexes_one(), last_gone()       the index holds one entry; the sequence number of what left
 //                                    it last
-//   is_large(), prefetch(bits)       its slots are in no cache near the core; one will be asked for
+//   is_large()                       its slots are in no cache near the core
+//   slot_hint()                      where they are, see KeyTable
 //   is_one_group()                   all it has can be compared at once;
 //   take_from_group(key, cookie, count)  then: take() by that
 //
@@ -114,17 +116,18 @@ class alignas(kCacheLine) NewestEntry {
   bool append_at_hand(const QueueEntry& entry) noexcept requires KeepsIndex<Structure> {
     return came(entry, older_.template take_in_at_hand<side>(entry));
   }
-  // Whether the next entry, of this exact key, had better wait here: the one before it went to the
+  // Whether the next entry, of an exact key, had better wait here: the one before it went to the
   // index and was the match at once; or no cache near the core has all of the index and entry
-  // follows entry, so that its slot comes from memory until the next one is there. Not where it
-  // goes to lists as well, which takes as long.
-  bool waits_here(std::uint64_t bits) const noexcept requires KeepsIndex<Structure> {
+  // follows entry, so that its slot, which the matcher has asked for, comes from memory until the
+  // next one is there. Not where it goes to lists as well, which takes as long.
+  bool waits_here() const noexcept requires KeepsIndex<Structure> {
     if (!older_.is_indexed()) return false;
     if (older_.last_gone() == newest_.sequence) return true;
     const bool follows = static_cast<std::uint32_t>(older_.last_gone()) == gone_before_;
-    if (!older_.is_large() || !follows || older_.only_lists()) return false;
-    older_.prefetch(bits);
-    return true;
+    return older_.is_large() && follows && !older_.only_lists();
+  }
+  KeyTable::SlotHint slot_hint() const noexcept requires KeepsIndex<Structure> {
+    return older_.slot_hint();
   }
   bool only_logs() const noexcept requires KeepsIndex<Structure> { return older_.only_logs(); }
   bool append_and_log(const QueueEntry& entry) noexcept requires KeepsIndex<Structure> {

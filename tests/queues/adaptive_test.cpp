@@ -429,12 +429,12 @@ TEST_F(Adaptive, WhatFollowsAnEntryThatWasNotMatchedGoesStraightToTheIndex) {
 
   ASSERT_TRUE(append_at_hand(1001));
   EXPECT_FALSE(queue_.holds_newest());
-  EXPECT_FALSE(queue_.waits_here(key_of(0, 1002).bits));
+  EXPECT_FALSE(queue_.waits_here());
   take_now(1000);
-  EXPECT_FALSE(queue_.waits_here(key_of(0, 1002).bits));
+  EXPECT_FALSE(queue_.waits_here());
   ASSERT_TRUE(append_at_hand(1002));
   take_now(1002);
-  EXPECT_TRUE(queue_.waits_here(key_of(0, 1003).bits));  // so the next one had better wait outside
+  EXPECT_TRUE(queue_.waits_here());  // so the next one had better wait outside
   append(1003);
   EXPECT_TRUE(queue_.holds_newest());
   take_now(1003);
@@ -444,17 +444,18 @@ TEST_F(Adaptive, WhatFollowsAnEntryThatWasNotMatchedGoesStraightToTheIndex) {
 
 // But for one, whose slot comes from memory meanwhile, as long as nothing is matched in between.
 TEST_F(Adaptive, EntriesThatFollowEachOtherWaitWhereTheIndexIsLarge) {
-  for (int tag = 0; tag < 5000; ++tag) append(tag);
+  for (int tag = 0; tag < 12000; ++tag) append(tag);
   be_indexed();
-  while (!queue_.tells()) append(10000 + static_cast<int>(next_));
-  append(5000);
+  while (!queue_.tells()) append(20000 + static_cast<int>(next_));
+  EXPECT_TRUE(queue_.slot_hint());
+  append(12000);
   ASSERT_TRUE(queue_.pass_on_at_hand<QueueSide::posted>());
-  ASSERT_TRUE(append_at_hand(5001));
-  EXPECT_TRUE(queue_.waits_here(key_of(0, 5002).bits));
+  ASSERT_TRUE(append_at_hand(12001));
+  EXPECT_TRUE(queue_.waits_here());
   take_now(17);
-  EXPECT_FALSE(queue_.waits_here(key_of(0, 17).bits));
+  EXPECT_FALSE(queue_.waits_here());
   ASSERT_TRUE(append_at_hand(17));
-  EXPECT_TRUE(queue_.waits_here(key_of(0, 5002).bits));
+  EXPECT_TRUE(queue_.waits_here());
 }
 
 // One look does not tell where a receive with a wildcard goes.

@@ -137,6 +137,25 @@ TEST(KeyTable, FollowsAMapThroughGrowthAndShrinking) {
   }
 }
 
+TEST(KeyTable, OfALargeOneAHintTellsEachKeysSlot) {
+  Twin twin;
+  EXPECT_FALSE(twin.table.slot_hint());
+  for (std::uint64_t i = 0; i < 5000; ++i) ASSERT_TRUE(twin.push(grid(i)));
+  EXPECT_FALSE(twin.table.slot_hint());
+  for (std::uint64_t i = 5000; i < 40000 || twin.table.is_moving(); ++i) {
+    ASSERT_TRUE(twin.push(grid(i)));
+  }
+  const KeyTable::SlotHint hint = twin.table.slot_hint();
+  ASSERT_TRUE(hint);
+  std::size_t elsewhere = 0;  // where another key has its slot
+  for (const auto& [key, sequences] : twin.expected) {
+    const auto* slot = reinterpret_cast<const char*>(twin.table.find(key));
+    const auto* place = static_cast<const char*>(hint.place_of(key));
+    elsewhere += place < slot || place >= slot + sizeof(KeyTable::Slot);
+  }
+  EXPECT_LT(elsewhere, twin.expected.size() / 4);
+}
+
 // Every call looks for every key, so each state between two tables is seen.
 TEST(KeyTable, EveryKeyIsFoundAtEveryStepOfAMove) {
   Twin twin;

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which context was used last, and what is known of its queues.
+#include "match/contexts.hpp"
+
+#include <gtest/gtest.h>
+
+#include "queues/adaptive.hpp"
+#include "simd/kernels.hpp"
+#include "tests/support/reference_queue.hpp"
+
+namespace tagline::test {
+namespace {
+
+class LastContext : public testing::Test {
+ protected:
+  using Queue = AdaptiveQueue;
+  using Context = Contexts<Queue>::Context;
+
+  Context* make(std::uint64_t id) {
+    Context* const made = contexts_.find_or_make(id);
+    EXPECT_NE(made, nullptr);
+    return made;
+  }
+  // Makes an index of the queue that is as large as a second-level cache.
+  void make_large(Queue& queue) {
+    constexpr int kMany = 12000;
+    for (int tag = 0; tag < kMany; ++tag) append(queue, tag);
+    std::uint64_t depth = 0;
+    while (!queue.is_indexed() || !queue.tells()) {
+      append(queue, kMany + static_cast<int>(next_));
+      EXPECT_FALSE(queue.find(key_of(0, 1 << 30), depth));
+    }
+    EXPECT_TRUE(queue.slot_hint());
+  }
+  void append(Queue& queue, int tag) {
+    ASSERT_TRUE(queue.has_room() || queue.make_room());
+    queue.append({key_of(0, tag), nullptr, next_++});
+  }
+  static void drain(Queue& queue) {
+    queue.remove_if([](const QueueEntry&) { return true; }, [](const QueueEntry&) {});
+  }
+  void look_after() { contexts_.save_memory(next_); }
+
+  Contexts<Queue> contexts_{{}, *simd::available_kernels(0), 0, nullptr};
+  std::uint64_t next_ = 1;
+};
+
+TEST_F(LastContext, IsKnownByItsId) {
+  EXPECT_EQ(contexts_.last_of(0), nullptr);
+  EXPECT_EQ(contexts_.last_large_of(0, 7), nullptr);
+  Context* const first = make(7);
+  EXPECT_EQ(contexts_.last_of(7), first);
+  EXPECT_EQ(contexts_.last_of(8), nullptr);
+  EXPECT_EQ(contexts_.last_large_of(8, 7), nullptr);
+  Context* const second = make(8);
+  EXPECT_EQ(contexts_.last_of(8), second);
+  EXPECT_EQ(contexts_.last_of(7), nullptr);
+  EXPECT_EQ(contexts_.find(7), first);
+  EXPECT_EQ(contexts_.last_of(7), first);
+}
+
+TEST_F(LastContext, WithALargeIndexGoesAnotherWayUntilThatIsGone) {
+  for (Queue Context::*queue : {&Context::posted, &Context::unexpected}) {
+    Context* const large = make(7);
+    make_large(large->*queue);
+    EXPECT_EQ(contexts_.last_of(7), large);  // nobody has looked yet
+    look_after();
+    EXPECT_EQ(contexts_.last_of(7), nullptr);
+    EXPECT_EQ(contexts_.last_large_of(7, 1), large);
+    EXPECT_EQ(contexts_.last_large_of(8, 1), nullptr);
+    EXPECT_EQ(contexts_.find(7), large);
+    EXPECT_EQ(contexts_.look_up(7), large);
+    EXPECT_TRUE(contexts_.holds_much());  // so somebody looks again
+
+    drain(large->*queue);
+    look_after();
+    EXPECT_EQ(contexts_.last_of(7), large);
+  }
+}
+
+TEST_F(LastContext, IsLargeAtOnceWhenItIsUsedAgain) {
+  Context* const large = make(7);
+  make_large(large->posted);
+  Context* const small = make(8);
+  EXPECT_EQ(contexts_.last_of(8), small);
+  EXPECT_EQ(contexts_.find(7), large);
+  EXPECT_EQ(contexts_.last_of(7), nullptr);
+  EXPECT_EQ(contexts_.last_large_of(7, 1), large);
+  EXPECT_EQ(contexts_.find(8), small);
+  EXPECT_EQ(contexts_.last_of(8), small);
+  EXPECT_EQ(contexts_.last_large_of(7, 1), nullptr);
+}
+
+TEST_F(LastContext, IsForgottenWhenItIsErased) {
+  make_large(make(7)->posted);
+  look_after();
+  contexts_.erase(7);
+  EXPECT_EQ(contexts_.last_of(7), nullptr);
+  EXPECT_EQ(contexts_.last_large_of(7, 1), nullptr);
+  EXPECT_EQ(contexts_.find(7), nullptr);
+  Context* const again = make(7);
+  EXPECT_EQ(contexts_.last_of(7), again);
+}
+
+}  // namespace
+}  // namespace tagline::test
