@@ -70,7 +70,6 @@ TEST_F(LastContext, WithALargeIndexGoesAnotherWayUntilThatIsGone) {
     EXPECT_EQ(contexts_.last_large_of(8, 1), nullptr);
     EXPECT_EQ(contexts_.find(7), large);
     EXPECT_EQ(contexts_.look_up(7), large);
-    EXPECT_TRUE(contexts_.holds_much());  // so somebody looks again
 
     drain(large->*queue);
     look_after();
@@ -91,10 +90,28 @@ TEST_F(LastContext, IsLargeAtOnceWhenItIsUsedAgain) {
   EXPECT_EQ(contexts_.last_large_of(7, 1), nullptr);
 }
 
+// As long as it is large somebody has to look again, also where that is little memory.
+TEST_F(LastContext, WithALargeIndexIsLookedAfter) {
+  Context* const other = make(8);
+  for (int tag = 0; tag < 200000; ++tag) append(other->posted, tag);
+  ASSERT_TRUE(contexts_.move_queues());
+  while (contexts_.memory().deferred_bytes() > 0) look_after();
+  ASSERT_FALSE(contexts_.holds_much());
+  Context* const large = make(7);
+  make_large(large->posted);
+  EXPECT_FALSE(contexts_.holds_much());
+  look_after();
+  EXPECT_TRUE(contexts_.holds_much());
+  drain(large->posted);
+  look_after();
+  EXPECT_FALSE(contexts_.holds_much());
+}
+
 TEST_F(LastContext, IsForgottenWhenItIsErased) {
   make_large(make(7)->posted);
   look_after();
   contexts_.erase(7);
+  EXPECT_FALSE(contexts_.holds_much());
   EXPECT_EQ(contexts_.last_of(7), nullptr);
   EXPECT_EQ(contexts_.last_large_of(7, 1), nullptr);
   EXPECT_EQ(contexts_.find(7), nullptr);
