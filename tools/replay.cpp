@@ -88,7 +88,7 @@ Replayed replay(const TraceSet& traces, const ReplayOptions& options) {
   }
   for (const std::string& name : names) {
     // A name that is not known is said before anything takes time.
-    const bool is_for_threads = make_matcher(name)->is_for_threads;
+    const bool is_for_threads = make_matcher(name)->about->is_for_threads;
     replayed.queues.emplace_back().queue = name;
     replayed.queues.back().is_for_threads = is_for_threads;
   }
