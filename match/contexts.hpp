@@ -41,9 +41,9 @@ class Contexts {
 
   bool empty() const noexcept { return contexts_.empty(); }
 
-  // The context of this id if it was used last, or nullptr; and nullptr if a queue of it has a
-  // large index. Then this one says so, and asks for the slot that the key, which is exact, has in
-  // it.
+  // The context of this id if it was used last and no queue of it has a large index, or nullptr.
+  // Where that is nullptr, the other one is the context if it was used last; it asks for the slot
+  // that this exact key has in the large index.
   Context* last_of(std::uint64_t id) const noexcept { return last_id_ == id ? near_ : nullptr; }
   [[gnu::always_inline]] Context* last_large_of(std::uint64_t id,
                                                 std::uint64_t bits) const noexcept {
