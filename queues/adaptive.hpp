@@ -124,7 +124,6 @@ class WindowedIndex {
     indexed_->take_found(found, cookie);
     if (last) leave_index();
   }
-  bool is_large() const noexcept { return indexed_->is_large(); }
   KeyTable::SlotHint slot_hint() const noexcept {
     return is_indexed() ? indexed_->slot_hint() : KeyTable::SlotHint();
   }

@@ -273,7 +273,6 @@ class KeyIndex {
   }
   // See KeyTable.
   bool outgrows_caches() const noexcept { return tables_[0].outgrows_caches(); }
-  bool is_large() const noexcept { return tables_[0].is_large(); }
   KeyTable::SlotHint slot_hint() const noexcept { return tables_[0].slot_hint(); }
   [[gnu::always_inline]] void prefetch(const MatchKey& key) const noexcept {
     tables_[class_of(key)].prefetch_place(key.bits);

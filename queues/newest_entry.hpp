@@ -54,8 +54,7 @@ concept KeepsGroup = requires(Structure structure) {
 //   lists_none(bits), take_found(found, cookie)  see below
 //   indexes_one(), last_gone()       the index holds one entry; the sequence number of what left
 //                                    it last
-//   is_large()                       its slots are in no cache near the core
-//   slot_hint()                      where they are, see KeyTable
+//   slot_hint()                      where the slots of a large index are, see KeyTable
 //   is_one_group()                   all it has can be compared at once;
 //   take_from_group(key, cookie, count)  then: take() by that
 //
@@ -117,14 +116,9 @@ class alignas(kCacheLine) NewestEntry {
     return came(entry, older_.template take_in_at_hand<side>(entry));
   }
   // Whether the next entry, of an exact key, had better wait here: the one before it went to the
-  // index and was the match at once; or no cache near the core has all of the index and entry
-  // follows entry, so that its slot, which the matcher has asked for, comes from memory until the
-  // next one is there. Not where it goes to lists as well, which takes as long.
+  // index and was the match at once.
   bool waits_here() const noexcept requires KeepsIndex<Structure> {
-    if (!older_.is_indexed()) return false;
-    if (older_.last_gone() == newest_.sequence) return true;
-    const bool follows = static_cast<std::uint32_t>(older_.last_gone()) == gone_before_;
-    return older_.is_large() && follows && !older_.only_lists();
+    return older_.is_indexed() && older_.last_gone() == newest_.sequence;
   }
   KeyTable::SlotHint slot_hint() const noexcept requires KeepsIndex<Structure> {
     return older_.slot_hint();
@@ -310,10 +304,7 @@ class alignas(kCacheLine) NewestEntry {
     return taken_in;
   }
   bool came(const QueueEntry& entry, bool taken_in) noexcept {
-    if (taken_in) {
-      newest_.sequence = entry.sequence;
-      gone_before_ = static_cast<std::uint32_t>(older_.last_gone());
-    }
+    if (taken_in) newest_.sequence = entry.sequence;
     return taken_in;
   }
   bool pass_on() noexcept {
@@ -360,7 +351,6 @@ class alignas(kCacheLine) NewestEntry {
   QueueEntry newest_;
   Place place_ = Place::open;
   bool overtaking_ = false;
-  std::uint32_t gone_before_ = 0;  // the lower half of last_gone() when an entry last went there
   Structure older_;
 };
 
