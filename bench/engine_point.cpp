@@ -195,9 +195,10 @@ std::vector<EngineTask> tasks_of(const std::string& subset) {
              : Depths{0, 1, 2, 4, 8, 16, 32, 64, 128, 512, 1024, 4096, 16384, 65536, 262144, kMi};
   tasks.add(whole, [](EnginePoint&) {});
 
-  const Depths drains = quick  ? Depths{8, 128, 1024, 4096, 16384, 65536}
-                        : full ? whole
-                               : Depths{1, 2, 4, 8, 16, 32, 128, 1024, 4096, 16384, 65536, kMi};
+  const Depths drains =
+      quick  ? Depths{8, 128, 1024, 4096, 16384, 65536}
+      : full ? whole
+             : Depths{1, 2, 4, 8, 16, 32, 128, 1024, 4096, 16384, 32768, 65536, 131072, kMi};
   for (const Order order : {Order::first, Order::random, Order::reverse}) {
     Depths depths = drains;
     if (quick && order == Order::reverse) depths = {1024};

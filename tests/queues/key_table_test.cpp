@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <bit>
 #include <deque>
 #include <iterator>
 #include <map>
@@ -276,6 +277,67 @@ TEST(KeyTable, ShrinksWhenLittleIsLeft) {
     twin.pop(grid(round % 1000));
   }
   EXPECT_LT(twin.memory.used_bytes(), full / 16);
+}
+
+// Places that keys are away from the slots where their searches begin, on average: about 0.17 where
+// keys scatter at random and a quarter of the slots are used, 0.5 where half are.
+template <class Key>
+double places_passed(std::size_t keys, Key key) {
+  NodeMemory memory(0);
+  NodePool pool(memory, Fifo::kNodeBytes);
+  KeyTable table(memory, pool);
+  for (std::size_t i = 0; i < keys; ++i) {
+    EXPECT_TRUE(table.reserve());
+    table.push(key(i), {1, i + 1});
+  }
+  while (table.is_moving()) table.go_on_moving();
+  std::vector<std::size_t> begin_at(table.capacity());
+  const int shift = 64 - std::countr_zero(table.capacity());
+  for (std::size_t i = 0; i < keys; ++i) ++begin_at[KeyTable::spread(key(i)) >> shift];
+  // Twice around: who passes the last slot goes on at the first.
+  std::size_t waiting = 0;
+  std::size_t passed = 0;
+  for (int round = 0; round < 2; ++round) {
+    passed = 0;
+    for (const std::size_t here : begin_at) {
+      waiting += here;
+      if (waiting > 0) --waiting;
+      passed += waiting;
+    }
+  }
+  table.clear();
+  return static_cast<double>(passed) / static_cast<double>(keys);
+}
+
+TEST(KeyTable, KeysThatCountUpHaveASlotEach) {
+  double all = 0;
+  int count = 0;
+  for (std::size_t keys = 8; keys <= 1 << 17; keys *= 2) {
+    const auto grid_of = [&](std::uint64_t sources) {
+      return places_passed(keys, [&](std::uint64_t i) { return i / sources << 32 | i % sources; });
+    };
+    const auto in_strides = [&](std::uint64_t of_sources, std::uint64_t of_tags) {
+      return places_passed(keys,
+                           [&](std::uint64_t i) { return i * of_tags << 32 | i * of_sources; });
+    };
+    EXPECT_LT(in_strides(0, 1), 0.02) << keys;
+    EXPECT_LT(in_strides(1, 0), 0.02) << keys;
+    EXPECT_LT(grid_of(64), 0.08) << keys;
+    std::vector<double> others = {in_strides(1, 1)};
+    for (const std::uint64_t sources : {2, 4, 8, 16, 26, 100, 256}) {
+      others.push_back(grid_of(sources));
+    }
+    for (const std::uint64_t stride : {2, 3, 4, 5, 8, 10, 16, 100, 1000, 1024, 4096}) {
+      others.push_back(in_strides(0, stride));
+      others.push_back(in_strides(stride, 0));
+    }
+    for (const double passed : others) {
+      EXPECT_LT(passed, 1.5) << keys;
+      all += passed;
+      ++count;
+    }
+  }
+  EXPECT_LT(all / count, 0.08);
 }
 
 // Keys that leave gaps get more slots, until these are rare; those that count up need none.
