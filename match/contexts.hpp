@@ -43,15 +43,14 @@ class Contexts {
 
   // The context of this id if it was used last and no queue of it has a large index, or nullptr.
   // Where that is nullptr, the other one is the context if it was used last; it asks for the slot
-  // that this exact key has in the large index, and for what every call looks at in either queue:
-  // the one that this call does not search is the next one's, or what it has brought goes there.
+  // that this exact key has in the large index, and for what every call looks at in the queue that
+  // this one does not begin with: that is the next one's, or what this one brings goes there.
   Context* last_of(std::uint64_t id) const noexcept { return last_id_ == id ? near_ : nullptr; }
-  [[gnu::always_inline]] Context* last_large_of(std::uint64_t id,
-                                                std::uint64_t bits) const noexcept {
+  [[gnu::always_inline]] Context* last_large_of(std::uint64_t id, std::uint64_t bits,
+                                                QueueSide begins_with) const noexcept {
     if (last_id_ != id || last_ == nullptr) return nullptr;
     slots_.prefetch(bits);
-    __builtin_prefetch(&last_->posted, 1);
-    __builtin_prefetch(&last_->unexpected, 1);
+    __builtin_prefetch(begins_with == QueueSide::posted ? &last_->unexpected : &last_->posted, 1);
     return last_;
   }
 

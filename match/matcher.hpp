@@ -35,7 +35,6 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   using Ways::append;
   using Ways::append_any;
   using Ways::claim_and_tell;
-  using Ways::context_of;
   using Ways::contexts_;
   using Ways::done;
   using Ways::find_in;
@@ -66,7 +65,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   // than a short search.
   [[gnu::flatten]] tagline_status post_receive(Envelope envelope, void* receive, void** message,
                                                tagline_handle* handle) noexcept override {
-    Context* const context = context_of(envelope);
+    Context* const context = Ways::template context_of<TAGLINE_UNEXPECTED>(envelope);
     if (context == nullptr) [[unlikely]] {
       return with_context<&QueueMatcher::post_receive>(envelope, receive, message, handle);
     }
@@ -75,7 +74,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
 
   [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
                                          void** receive) noexcept override {
-    Context* const context = context_of(envelope);
+    Context* const context = Ways::template context_of<TAGLINE_POSTED>(envelope);
     if (context == nullptr) [[unlikely]] {
       return with_context<&QueueMatcher::arrive>(envelope, message, receive);
     }
@@ -86,7 +85,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   // Halves of these two, for hosts that store something only if it has to wait.
   [[gnu::flatten]] tagline_status claim(Envelope envelope, void** message,
                                         Envelope* found) noexcept override {
-    Context* const context = context_of(envelope);
+    Context* const context = Ways::template context_of<TAGLINE_UNEXPECTED>(envelope);
     if (context == nullptr) [[unlikely]] {
       return with_known_context<&QueueMatcher::claim>(envelope, message, found);
     }
@@ -97,7 +96,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
 
   [[gnu::flatten]] tagline_status match_message(Envelope envelope,
                                                 void** receive) noexcept override {
-    Context* const context = context_of(envelope);
+    Context* const context = Ways::template context_of<TAGLINE_POSTED>(envelope);
     if (context == nullptr) [[unlikely]] {
       return with_known_context<&QueueMatcher::match_message>(envelope, receive);
     }
@@ -107,7 +106,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
 
   [[gnu::flatten]] tagline_status append_receive(Envelope envelope, void* receive,
                                                  tagline_handle* handle) noexcept override {
-    Context* const context = context_of(envelope);
+    Context* const context = Ways::template context_of<TAGLINE_POSTED>(envelope);
     if (context == nullptr) [[unlikely]] {
       return with_context<&QueueMatcher::append_receive>(envelope, receive, handle);
     }
@@ -118,7 +117,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
 
   [[gnu::flatten]] tagline_status append_message(Envelope envelope,
                                                  void* message) noexcept override {
-    Context* const context = context_of(envelope);
+    Context* const context = Ways::template context_of<TAGLINE_UNEXPECTED>(envelope);
     if (context == nullptr) [[unlikely]] {
       return with_context<&QueueMatcher::append_message>(envelope, message);
     }

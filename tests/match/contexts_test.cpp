@@ -47,11 +47,11 @@ class LastContext : public testing::Test {
 
 TEST_F(LastContext, IsKnownByItsId) {
   EXPECT_EQ(contexts_.last_of(0), nullptr);
-  EXPECT_EQ(contexts_.last_large_of(0, 7), nullptr);
+  EXPECT_EQ(contexts_.last_large_of(0, 7, QueueSide::posted), nullptr);
   Context* const first = make(7);
   EXPECT_EQ(contexts_.last_of(7), first);
   EXPECT_EQ(contexts_.last_of(8), nullptr);
-  EXPECT_EQ(contexts_.last_large_of(8, 7), nullptr);
+  EXPECT_EQ(contexts_.last_large_of(8, 7, QueueSide::posted), nullptr);
   Context* const second = make(8);
   EXPECT_EQ(contexts_.last_of(8), second);
   EXPECT_EQ(contexts_.last_of(7), nullptr);
@@ -66,8 +66,8 @@ TEST_F(LastContext, WithALargeIndexGoesAnotherWayUntilThatIsGone) {
     EXPECT_EQ(contexts_.last_of(7), large);  // nobody has looked yet
     look_after();
     EXPECT_EQ(contexts_.last_of(7), nullptr);
-    EXPECT_EQ(contexts_.last_large_of(7, 1), large);
-    EXPECT_EQ(contexts_.last_large_of(8, 1), nullptr);
+    EXPECT_EQ(contexts_.last_large_of(7, 1, QueueSide::posted), large);
+    EXPECT_EQ(contexts_.last_large_of(8, 1, QueueSide::posted), nullptr);
     EXPECT_EQ(contexts_.find(7), large);
     EXPECT_EQ(contexts_.look_up(7), large);
 
@@ -84,10 +84,10 @@ TEST_F(LastContext, IsLargeAtOnceWhenItIsUsedAgain) {
   EXPECT_EQ(contexts_.last_of(8), small);
   EXPECT_EQ(contexts_.find(7), large);
   EXPECT_EQ(contexts_.last_of(7), nullptr);
-  EXPECT_EQ(contexts_.last_large_of(7, 1), large);
+  EXPECT_EQ(contexts_.last_large_of(7, 1, QueueSide::posted), large);
   EXPECT_EQ(contexts_.find(8), small);
   EXPECT_EQ(contexts_.last_of(8), small);
-  EXPECT_EQ(contexts_.last_large_of(7, 1), nullptr);
+  EXPECT_EQ(contexts_.last_large_of(7, 1, QueueSide::posted), nullptr);
 }
 
 // As long as it is large somebody has to look again, also where that is little memory.
@@ -113,7 +113,7 @@ TEST_F(LastContext, IsForgottenWhenItIsErased) {
   contexts_.erase(7);
   EXPECT_FALSE(contexts_.holds_much());
   EXPECT_EQ(contexts_.last_of(7), nullptr);
-  EXPECT_EQ(contexts_.last_large_of(7, 1), nullptr);
+  EXPECT_EQ(contexts_.last_large_of(7, 1, QueueSide::posted), nullptr);
   EXPECT_EQ(contexts_.find(7), nullptr);
   Context* const again = make(7);
   EXPECT_EQ(contexts_.last_of(7), again);
