@@ -45,15 +45,15 @@ class MatcherWays : public tagline_matcher {
   }
 
   // The context, if it was used last. A slot of a large index that the call may need is asked for
-  // at once: in cold caches it would come last, after context and index. first: the side that the
-  // call looks at first.
-  template <tagline_side first>
+  // at once: in cold caches it would come last, after context and index. begins_with: the side that
+  // the call looks at first.
+  template <tagline_side begins_with>
   [[gnu::always_inline]] Context* context_of(const Envelope& envelope) const noexcept {
     Context* const context = contexts_.last_of(envelope.context_id);
     if constexpr (OffersIndex<Queue>) {
       if (context == nullptr) [[unlikely]]
         return contexts_.last_large_of(envelope.context_id, exact_key(envelope).bits,
-                                       kQueueSide<first>);
+                                       kQueueSide<begins_with>);
     }
     return context;
   }
