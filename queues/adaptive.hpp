@@ -50,7 +50,7 @@ namespace tagline {
 //   come: who searches deeply once does so again, and entries that have left the cache
 //   cost most to index then. Where wildcards ask for lists as well, which cost more, that is
 //   beyond one group. A queue that was drained in order forgets that, a short one when that
-//   happened twice in a row: a few entries come in order by chance.
+//   happened three times in a row: a few entries come in order by chance.
 //
 // The newest entry waits outside, see queues/newest_entry.hpp. `adaptive` does all
 // this. `indexed` starts the index with the first search that passes anything, for
@@ -299,6 +299,7 @@ class WindowedIndex {
  private:
   static constexpr std::uint64_t kExact = kSourceMask | kTagMask;
   static constexpr std::size_t kFewScattered = 2;  // entries among holes; fewer are soon compared
+  static constexpr unsigned kInOrder = 3;          // a few entries come so by chance
   static constexpr std::size_t kMany = 96;         // that are listed faster than first compared
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
@@ -455,8 +456,12 @@ class WindowedIndex {
     indexing_ = index_at_once;
     const bool in_order = index_->was_in_order();
     const bool is_short = window_.empty() && index_->peak() <= Window::kGroup;
-    had_index_ = !in_order || (is_short && !was_in_order_);
-    was_in_order_ = in_order;
+    in_order_ = in_order ? in_order_ + 1 : 0;
+    had_index_ = in_order_ < (is_short ? kInOrder : 1);
+    if (!had_index_) {
+      in_order_ = 0;
+      decision_.ask_anew(index_->last_gone());
+    }
     if (window_.is_mostly_past()) window_.shrink();
     window_.set_room(room());
   }
@@ -578,7 +583,7 @@ class WindowedIndex {
   bool indexing_ = index_at_once;
   IndexDecision<index_at_once ? 0 : 16> decision_;
   bool had_index_ = false;          // which was of use: the next one starts sooner
-  bool was_in_order_ = false;       // when the index last emptied
+  unsigned in_order_ = 0;           // times that the index emptied so, in a row
   std::size_t indexed_before_ = 0;  // entries, when the window last gave some of its own away
   QueueResources* resources_;
   const QueueSide side_;

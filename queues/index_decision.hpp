@@ -57,6 +57,11 @@ class IndexDecision {
   // A match was found by comparing all. True now and then: is_at_random() is worth asking. exact:
   // no entry has had a wildcard of late.
   bool note_compared() noexcept { return --until_asked_ == 0; }
+  // Entries after this one are compared again, and that may soon be worth asking.
+  void ask_anew(std::uint64_t newest) noexcept {
+    asked_at_ = newest;
+    asked_every_ = until_asked_ = kAsked;
+  }
   bool is_at_random(std::uint64_t newest, bool exact) noexcept {
     const std::uint64_t asked_at = std::exchange(asked_at_, newest);
     const auto came = static_cast<std::int64_t>(newest - asked_at);  // the newest may have gone
