@@ -353,6 +353,7 @@ class MatcherWays : public tagline_matcher {
   [[gnu::noinline, gnu::flatten]] tagline_status append_behind_newest(
       Context* context, std::uint64_t bits, void* cookie, tagline_handle* handle) noexcept {
     Queue& queue = queue_of(*context, which);
+    if (!queue.is_indexed()) return begin_index_and_append<which>(context, bits, cookie, handle);
     const bool waits = is_numbered_next<which>() || queue.waits_here();
     if (queue.template pass_on_at_hand<kQueueSide<which>>()) {
       if (waits) return push<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
@@ -360,12 +361,19 @@ class MatcherWays : public tagline_matcher {
     }
     return pass_on_and_append<which>(context, bits, cookie, handle);
   }
+  // The same where an index begins with it.
+  template <tagline_side which>
+  [[gnu::noinline, gnu::flatten]] tagline_status begin_index_and_append(
+      Context* context, std::uint64_t bits, void* cookie, tagline_handle* handle) noexcept {
+    if (queue_of(*context, which).begin_index_at_hand())
+      return append_to_full<which>(context, bits, cookie, handle);
+    return append_exact_behind<which>(context, bits, cookie, handle);
+  }
   template <tagline_side which>
   [[gnu::noinline, gnu::flatten]] tagline_status pass_on_and_append(
       Context* context, std::uint64_t bits, void* cookie, tagline_handle* handle) noexcept {
     Queue& queue = queue_of(*context, which);
-    if (queue.pass_on_at_once() || queue.begin_index_at_hand())
-      return append_to_full<which>(context, bits, cookie, handle);
+    if (queue.pass_on_at_once()) return append_to_full<which>(context, bits, cookie, handle);
     return append_exact_behind<which>(context, bits, cookie, handle);
   }
   template <tagline_side which>

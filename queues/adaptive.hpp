@@ -120,9 +120,12 @@ class WindowedIndex {
   bool indexes_one() const noexcept { return indexed_->size() == 1; }
   template <class Found>
   void take_found(Found found, void** cookie) noexcept {
-    const bool last = indexes_one();
     indexed_->take_found(found, cookie);
-    if (last) leave_index();
+  }
+  template <class Found>
+  void take_last(Found found, void** cookie) noexcept {
+    indexed_->take_found(found, cookie);
+    leave_index();
   }
   KeyTable::SlotHint slot_hint() const noexcept {
     return is_indexed() ? indexed_->slot_hint() : KeyTable::SlotHint();
@@ -200,7 +203,7 @@ class WindowedIndex {
   }
   bool has_empty_window() const noexcept { return window_.empty(); }
   bool begin_at_hand(const QueueEntry& entry) noexcept {
-    if (is_indexed() || !starts_indexed() || !index_->begins_at_hand(entry.key)) return false;
+    if (!starts_indexed() || !index_->begins_at_hand(entry.key)) return false;
     if (!index_->push_at_hand(entry)) return false;
     indexed_ = index_.get();  // there has been no room in the window, nor is there any now
     return true;
@@ -451,7 +454,7 @@ class WindowedIndex {
     if (index_->empty()) leave_index();
   }
 
-  [[gnu::noinline, gnu::cold]] void leave_index() noexcept {
+  [[gnu::noinline]] void leave_index() noexcept {
     indexed_ = nullptr;
     indexing_ = index_at_once;
     const bool in_order = index_->was_in_order();
@@ -463,7 +466,7 @@ class WindowedIndex {
       decision_.ask_anew(index_->last_gone());
     }
     if (window_.is_mostly_past()) window_.shrink();
-    window_.set_room(room());
+    window_.set_room(most_outside());
   }
 
   std::size_t find_in_window(const MatchKey& key, std::uint64_t& depth) noexcept {

@@ -52,8 +52,8 @@ concept KeepsGroup = requires(Structure structure) {
 //   take_in_at_once(entry)           the same, if it takes no memory
 //   is_indexed(), tells(), look(bits), tells_among(), look_among(bits), look_listed(bits),
 //   lists_none(bits), take_found(found, cookie)  see below
-//   indexes_one(), last_gone()       the index holds one entry; the sequence number of what left
-//                                    it last
+//   indexes_one(), take_last(found, cookie)  the index holds one entry; take_found() for that
+//   last_gone()                      the sequence number of what left the index last
 //   slot_hint()                      where the slots of a large index are, see KeyTable
 //   is_one_group()                   all it has can be compared at once;
 //   take_from_group(key, cookie, count)  then: take() by that
@@ -291,8 +291,8 @@ class alignas(kCacheLine) NewestEntry {
  private:
   // Then nothing is left that the next entry would go to.
   template <class Found>
-  [[gnu::noinline, gnu::cold]] void take_last(Found found, void** cookie) noexcept {
-    older_.take_found(found, cookie);
+  [[gnu::noinline]] void take_last(Found found, void** cookie) noexcept {
+    older_.take_last(found, cookie);
     if (!holds_newest()) place_ = Place::open;
   }
 
