@@ -336,7 +336,8 @@ class WindowedIndex {
   // Matches of a short queue come in random order, and no wildcards are about: the next entries are
   // indexed.
   [[gnu::noinline, gnu::cold]] void ask_for_index() noexcept {
-    if (!decision_.is_at_random(newest(), window_.held_only(kExact)) || !make_index()) return;
+    const auto is_exact = [&] { return window_.held_only(kExact); };
+    if (!decision_.is_at_random(newest(), is_exact) || !make_index()) return;
     had_index_ = true;
     window_.set_room(room());
   }
@@ -461,10 +462,7 @@ class WindowedIndex {
     const bool is_short = window_.empty() && index_->peak() <= Window::kGroup;
     in_order_ = in_order ? in_order_ + 1 : 0;
     had_index_ = in_order_ < (is_short ? kInOrder : 1);
-    if (!had_index_) {
-      in_order_ = 0;
-      decision_.ask_anew(index_->last_gone());
-    }
+    if (!had_index_) in_order_ = 0;
     if (window_.is_mostly_past()) window_.shrink();
     window_.set_room(most_outside());
   }

@@ -54,21 +54,16 @@ class IndexDecision {
   }
   void begin_anew() noexcept { passed_ = most_passed_ = 0; }
 
-  // A match was found by comparing all. True now and then: is_at_random() is worth asking. exact:
-  // no entry has had a wildcard of late.
+  // A match was found by comparing all. True now and then: is_at_random() is worth asking.
+  // is_exact(): no entry has had a wildcard of late.
   bool note_compared() noexcept { return --until_asked_ == 0; }
-  // Entries after this one are compared again, and that may soon be worth asking.
-  void ask_anew(std::uint64_t newest) noexcept {
-    asked_at_ = newest;
-    asked_every_ = until_asked_ = kAsked;
-  }
-  bool is_at_random(std::uint64_t newest, bool exact) noexcept {
+  template <class IsExact>
+  bool is_at_random(std::uint64_t newest, IsExact is_exact) noexcept {
     const std::uint64_t asked_at = std::exchange(asked_at_, newest);
     const auto came = static_cast<std::int64_t>(newest - asked_at);  // the newest may have gone
-    const bool is_first = asked_at == 0;
-    const bool at_random =
-        !is_first && exact && came <= std::int64_t{3} * asked_every_ && is_calm(newest);
-    asked_every_ = until_asked_ = is_first || at_random ? kAsked : kAskedAgain;
+    const bool are_many = asked_at != 0 && came <= std::int64_t{3} * asked_every_;
+    const bool at_random = are_many && is_exact() && is_calm(newest);
+    asked_every_ = until_asked_ = are_many && !at_random ? kAskedOfWild : kAsked;
     return at_random;
   }
 
@@ -77,8 +72,8 @@ class IndexDecision {
   static constexpr std::size_t kShort = 48;   // entries that are compared faster than indexed once
   static constexpr std::uint64_t kCalm = 64;  // entries that come without a search with wildcards
   static constexpr unsigned kMostWary = 1024;
-  static constexpr unsigned kAsked = 64;         // matches
-  static constexpr unsigned kAskedAgain = 1024;  // after a no
+  static constexpr unsigned kAsked = 64;          // matches
+  static constexpr unsigned kAskedOfWild = 1024;  // where only wildcards said no
 
   // Entries that searches may pass in vain before the others are indexed: as long
   // as that is cheaper, and not for long in any case, because entries that have

@@ -137,15 +137,24 @@ TEST_F(Adaptive, IndexThatEmptiedIsUsedFromTheFirstEntryOn) {
 }
 
 TEST_F(Adaptive, ShortQueueIsIndexedFromTheFirstEntryOnWhereItIsDrainedInRandomOrder) {
-  for (const int entries : {8, 24, 60}) {
+  for (const int entries : {4, 8, 24, 60}) {
     for (int i = 0; i < 2000; i += entries) drain_at_random(entries);
     EXPECT_TRUE(is_indexed_from_the_first_on()) << entries;
-    // A few come in order by chance, but hardly twice.
-    drain_in_order(entries);
+    // Four come in order by chance twice in a row, but hardly three times.
+    for (int i = 0; i < 2; ++i) drain_in_order(entries);
     EXPECT_TRUE(is_indexed_from_the_first_on()) << entries;
-    drain_in_order(entries);
-    drain_in_order(entries);
+    for (int i = 0; i < 3; ++i) drain_in_order(entries);
     EXPECT_FALSE(is_indexed_from_the_first_on()) << entries;
+  }
+}
+
+TEST_F(Adaptive, ShortQueueIsSoonIndexedAgainWhereMatchesNoLongerComeInOrder) {
+  for (const int entries : {4, 8, 24, 60}) {
+    for (int i = 0; i < 2000; i += entries) drain_at_random(entries);
+    for (int i = 0; i < 1000; i += entries) drain_in_order(entries);
+    EXPECT_FALSE(is_indexed_from_the_first_on()) << entries;
+    for (int i = 0; i < 240; i += entries) drain_at_random(entries);
+    EXPECT_TRUE(is_indexed_from_the_first_on()) << entries;
   }
 }
 
