@@ -117,7 +117,7 @@ class MatcherWays : public tagline_matcher {
       if constexpr (among) return other.look_among(bits);
       if constexpr (!among) return other.look(bits);
     };
-    if (const auto found = find()) return take_found<side>(context, found, met);
+    if (const auto found = find()) return take_found_at_hand<side>(context, found, met);
     const MatchKey key = {bits, kSourceMask | kTagMask};
     if (other.take_newest(key, met, counter_of(side_of(side)))) return done(TAGLINE_MATCHED);
     return wait<own, unmet>(context, bits, cookie, handle...);
@@ -238,6 +238,15 @@ class MatcherWays : public tagline_matcher {
     return receive_key({context->id, key_source(exact), key_tag(exact)});
   }
 
+  template <tagline_side which, class Found>
+  [[gnu::noinline, gnu::flatten]] tagline_status take_found_at_hand(Context* context, Found found,
+                                                                    void** cookie) noexcept {
+    Queue& queue = queue_of(*context, which);
+    if (!queue.template take_found_at_hand<kQueueSide<which>>(found, cookie)) [[unlikely]]
+      return take_found<which>(context, found, cookie);
+    counter_of(side_of(which))(1, true);
+    return done(TAGLINE_MATCHED);
+  }
   template <tagline_side which, class Found>
   [[gnu::noinline, gnu::flatten]] tagline_status take_found(Context* context, Found found,
                                                             void** cookie) noexcept {

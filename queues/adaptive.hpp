@@ -118,6 +118,10 @@ class WindowedIndex {
     return window_.empty() && indexed_->lists_none(bits);
   }
   bool indexes_one() const noexcept { return indexed_->size() == 1; }
+  template <QueueSide side, class Found>
+  bool take_found_at_hand(Found found, void** cookie) noexcept {
+    return indexed_->template take_at_hand<side>(found, cookie);
+  }
   template <class Found>
   void take_found(Found found, void** cookie) noexcept {
     indexed_->take_found(found, cookie);

@@ -115,6 +115,13 @@ class KeyIndex {
     take_oldest(slot, cookie);
   }
 
+  // The same without a call, for whoever knows the side. False: nothing has changed.
+  template <QueueSide side>
+  bool take_at_hand(Found slot, void** cookie) noexcept {
+    const bool is_viewed = side == QueueSide::unexpected && viewed_ != 0;
+    return !is_viewed && take_now(slot, cookie);
+  }
+
   // The same where receives with wildcards wait, by a look into each table that has any.
   bool tells_among() const noexcept { return !is_moving(); }
   Hit look_among(std::uint64_t bits) noexcept {
@@ -133,6 +140,12 @@ class KeyIndex {
     return {};
   }
   void take_found(Hit found, void** cookie) noexcept;
+  template <QueueSide side>
+  bool take_at_hand(Hit found, void** cookie) noexcept {
+    if (!take_now(found.slot(), cookie, found.key_class())) return false;
+    note_left(found.key_class());
+    return true;
+  }
 
   // The oldest message that a receive with wildcards accepts, if a list tells; envelope: the
   // receive's bits, see kOpenSource. Otherwise the answer is unknown, and find() tells.
@@ -479,6 +492,16 @@ class KeyIndex {
     tables_[key_class].pop(slot);
   }
 
+  // The same without a call, where the table does not move. False: nothing has changed.
+  bool take_now(KeyTable::Slot* slot, void** cookie, int key_class = 0) noexcept {
+    const IndexItem item = slot->oldest;
+    if (!tables_[key_class].pop_now(slot)) [[unlikely]]
+      return false;
+    *cookie = reinterpret_cast<void*>(item.value);
+    note_gone(item.sequence);
+    return true;
+  }
+
   // An entry has come to a class, or left it.
   void note_come(int key_class) noexcept {
     wild_classes_ |= kAllWild & 1u << key_class;
@@ -553,8 +576,8 @@ class KeyIndex {
   std::size_t size_ = 0;
   mutable std::size_t log_from_size_;  // with as many entries messages are logged: 0 where there
                                        // is a log, the largest number where there is never one
-  unsigned wild_classes_ = 0;          // a bit for each class but 0 that holds entries
-  mutable unsigned viewed_ = 0;        // a bit for each class whose view is complete: it lists
+  std::uint8_t wild_classes_ = 0;      // a bit for each class but 0 that holds entries
+  mutable std::uint8_t viewed_ = 0;    // a bit for each class whose view is complete: it lists
                                        // the log too, not only what was passed
   std::uint64_t last_gone_ = 0;        // a sequence number
   std::uint64_t first_ = 0;            // of the message that came when there was none

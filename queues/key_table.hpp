@@ -223,9 +223,10 @@ class alignas(kCacheLine) KeyTable {
     return item;
   }
 
-  // pop() without a call. False: nothing has changed.
-  bool pop_at_hand(Slot* slot) noexcept {
-    if (!is_alone(slot) || pops_until_check_ == 1) [[unlikely]]
+  // pop() without a call. False: nothing has changed. pop_now() wants !is_moving().
+  bool pop_at_hand(Slot* slot) noexcept { return !is_moving() && pop_now(slot); }
+  bool pop_now(Slot* slot) noexcept {
+    if (!slot->more.is_bare() || pops_until_check_ == 1) [[unlikely]]
       return false;
     vacate(slot);
     return true;
@@ -324,13 +325,16 @@ class alignas(kCacheLine) KeyTable {
   // Where the table of now has the key, or would have it.
   Slot* place_of(std::uint64_t key) noexcept {
     Slot* slot = now_.home(key);
-    for (; slot->oldest.sequence != 0 && slot->key != key; slot = now_.after(slot)) {
+    for (; __builtin_expect(slot->oldest.sequence != 0, 0) && slot->key != key;
+         slot = now_.after(slot)) {
       slot->more.mark();
+      keep_no_loads();
     }
     return slot;
   }
   void fill(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
     *slot = {key, item, {}};
+    keep_no_loads();
     if (++size_ > peak_) peak_ = size_;
   }
   bool push_further(Slot* slot, const IndexItem& item) noexcept {
@@ -349,6 +353,7 @@ class alignas(kCacheLine) KeyTable {
     return slot->more.is_bare() && old_.slots == nullptr;
   }
   void vacate(Slot* slot) noexcept {
+    keep_no_loads();
     slot->oldest.sequence = 0;
     --size_;
     --pops_until_check_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace tagline {
@@ -110,6 +111,10 @@ concept OffersIndex = requires(Queue queue, std::uint64_t bits, void** cookie, Q
   queue.pass_on_at_once() || queue.begin_index_at_hand() || queue.waits_here();
   queue.slot_hint().prefetch(bits);
 };
+
+// No instruction: what has been loaded is loaded again where it is needed once more. To keep it
+// takes registers, and on the ways of a message whoever takes one more has to save it first.
+inline void keep_no_loads() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 // Finds and takes out the oldest entry that meets the key; false: there is none.
 template <class Queue, class Count>

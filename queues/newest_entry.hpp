@@ -204,6 +204,11 @@ class alignas(kCacheLine) NewestEntry {
   bool lists_none(std::uint64_t bits) noexcept requires KeepsIndex<Structure> {
     return older_.lists_none(bits);
   }
+  // take_found() of what look() has found, if nothing has to be called. False: nothing has changed.
+  template <QueueSide side, class Found>
+  bool take_found_at_hand(Found found, void** cookie) noexcept requires KeepsIndex<Structure> {
+    return !older_.indexes_one() && older_.template take_found_at_hand<side>(found, cookie);
+  }
   template <class Found>
   void take_found(Found found, void** cookie) noexcept requires KeepsIndex<Structure> {
     if (older_.indexes_one()) [[unlikely]]

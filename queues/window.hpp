@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -69,9 +68,9 @@ class Window {
   Glance take_oldest(const MatchKey& key, void** cookie) noexcept {
     if (!is_oldest_likely()) return Glance::unknown;
     const std::size_t i = head_ & wrap_;
-    if (!meets_slot(i, key)) return Glance::none;
-    // No instruction: head_ is loaded again, see number_without_match().
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    const bool met = meets_slot(i, key);
+    keep_no_loads();
+    if (!met) return Glance::none;
     ++head_;
     *cookie = payload_[i].cookie;
     return Glance::taken;
@@ -80,9 +79,7 @@ class Window {
   // Where the oldest entry does not meet the key: 1 or 2, if there are so many and none does;
   // else 0.
   std::size_t number_without_match(const MatchKey& key) const noexcept {
-    // No instruction: what was loaded for the oldest is loaded again, for to keep it would take
-    // registers that every caller then has to save.
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    keep_no_loads();
     const std::size_t length = tail_ - head_;
     if (length == 1) [[likely]]
       return 1;
