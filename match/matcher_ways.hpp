@@ -199,7 +199,7 @@ class MatcherWays : public tagline_matcher {
                                                               void* receive, void** message,
                                                               Handle... handle) noexcept {
     if (const auto listed = context->unexpected.look_listed(bits))
-      return take_found<TAGLINE_UNEXPECTED>(context, listed, message);
+      return take_found_at_hand<TAGLINE_UNEXPECTED>(context, listed, message);
     return look_at_newest<unmet>(context, bits, receive, message, handle...);
   }
 

@@ -305,27 +305,18 @@ void KeyIndex::take_found(Hit found, void** cookie) noexcept {
 
 [[gnu::flatten]] void KeyIndex::take_found(Listed found, void** cookie) noexcept {
   note_asked();
-  if (!views_->table.pop_at_hand(found.list_))
-    return take_listed_further(found.list_, found.slot_, cookie);
-  take_popped(found.list_->key, found.slot_, cookie);
-}
-
-// Takes a message that one list, this one's, no longer has, but those of other classes.
-[[gnu::always_inline]] inline void KeyIndex::take_popped(std::uint64_t envelope,
-                                                         KeyTable::Slot* slot,
-                                                         void** cookie) noexcept {
+  const std::uint64_t envelope = found.list_->key;
+  views_->table.pop(found.list_);
   if (size_ >= kFewListed)
-    return take_viewed_of_many(slot, viewed_ & ~(1u << class_of_envelope(envelope)), cookie);
-  // One is taken off without a look which it is: it may be of a class whose view is not complete.
-  const unsigned lists = number_of(of_tag(slot->key, viewed_));
-  views_->gone += lists - (lists != 0);
-  take_oldest(slot, cookie);
+    return take_viewed_of_many(found.slot_, viewed_ & ~(1u << class_of_envelope(envelope)), cookie);
+  note_stale(found.slot_->key, /*left_one=*/true);
+  take_oldest(found.slot_, cookie);
 }
 
 // Takes a message that all complete views list.
 [[gnu::flatten]] void KeyIndex::take_viewed(KeyTable::Slot* slot, void** cookie) noexcept {
   if (size_ >= kFewListed) return take_viewed_of_many(slot, viewed_, cookie);
-  views_->gone += number_of(of_tag(slot->key, viewed_));
+  note_stale(slot->key);
   take_oldest(slot, cookie);
 }
 
@@ -356,13 +347,6 @@ void KeyIndex::take_found(Hit found, void** cookie) noexcept {
                                                                    void** cookie) noexcept {
   leave_views(slot->key, slot->oldest.sequence, views);
   take_oldest(slot, cookie);
-}
-[[gnu::noinline, gnu::flatten]] void KeyIndex::take_listed_further(KeyTable::Slot* list,
-                                                                   KeyTable::Slot* slot,
-                                                                   void** cookie) noexcept {
-  const std::uint64_t envelope = list->key;
-  views_->table.pop(list);
-  take_popped(envelope, slot, cookie);
 }
 
 void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned views) noexcept {

@@ -118,8 +118,10 @@ class KeyIndex {
   // The same without a call, for whoever knows the side. False: nothing has changed.
   template <QueueSide side>
   bool take_at_hand(Found slot, void** cookie) noexcept {
-    const bool is_viewed = side == QueueSide::unexpected && viewed_ != 0;
-    return !is_viewed && take_now(slot, cookie);
+    if (side == QueueSide::posted || viewed_ == 0) return take_now(slot, cookie);
+    if (size_ >= kFewListed || !take_now(slot, cookie)) return false;
+    note_stale(slot->key);
+    return true;
   }
 
   // The same where receives with wildcards wait, by a look into each table that has any.
@@ -168,6 +170,17 @@ class KeyIndex {
     return {list, if_not_gone(list->oldest, tables_[0].look_now(list->oldest.value))};
   }
   void take_found(Listed found, void** cookie) noexcept;
+  template <QueueSide side>
+  bool take_at_hand(Listed found, void** cookie) noexcept {
+    KeyTable& table = views_->table;
+    if (size_ >= kFewListed || !table.pops_now(found.list_) || !tables_[0].pops_now(found.slot_))
+      return false;
+    note_asked();
+    table.pop_now(found.list_);
+    take_now(found.slot_, cookie);
+    note_stale(found.slot_->key, /*left_one=*/true);
+    return true;
+  }
   // Where no list has told the oldest: whether one tells that there is none.
   bool lists_none(std::uint64_t envelope) noexcept {
     if (!is_complete(class_of_envelope(envelope))) return false;
@@ -477,11 +490,9 @@ class KeyIndex {
   bool start_log() const noexcept;
 
   Found front_of(std::uint64_t envelope, std::uint64_t& depth) const noexcept;
-  void take_popped(std::uint64_t envelope, KeyTable::Slot* slot, void** cookie) noexcept;
   void take_viewed(KeyTable::Slot* slot, void** cookie) noexcept;
   void take_viewed_of_many(KeyTable::Slot* slot, unsigned views, void** cookie) noexcept;
   void take_viewed_further(KeyTable::Slot* slot, unsigned views, void** cookie) noexcept;
-  void take_listed_further(KeyTable::Slot* list, KeyTable::Slot* slot, void** cookie) noexcept;
   void leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned views) noexcept;
   Glance take_among(std::uint64_t bits, void** cookie) noexcept;
 
@@ -500,6 +511,13 @@ class KeyIndex {
     *cookie = reinterpret_cast<void*>(item.value);
     note_gone(item.sequence);
     return true;
+  }
+
+  // A message is taken that lists still have. It may have left one list, which is taken off without
+  // a look which it is: it may be of a class whose view is not complete.
+  void note_stale(std::uint64_t bits, bool left_one = false) noexcept {
+    const unsigned lists = number_of(of_tag(bits, viewed_));
+    views_->gone += lists - (left_one && lists != 0);
   }
 
   // An entry has come to a class, or left it.

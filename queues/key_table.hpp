@@ -226,10 +226,13 @@ class alignas(kCacheLine) KeyTable {
   // pop() without a call. False: nothing has changed. pop_now() wants !is_moving().
   bool pop_at_hand(Slot* slot) noexcept { return !is_moving() && pop_now(slot); }
   bool pop_now(Slot* slot) noexcept {
-    if (!slot->more.is_bare() || pops_until_check_ == 1) [[unlikely]]
+    if (!pops_now(slot)) [[unlikely]]
       return false;
     vacate(slot);
     return true;
+  }
+  bool pops_now(const Slot* slot) const noexcept {
+    return slot->more.is_bare() && pops_until_check_ != 1;
   }
 
   // Takes the item with this sequence number out of a slot.
