@@ -242,9 +242,18 @@ class MatcherWays : public tagline_matcher {
   [[gnu::noinline, gnu::flatten]] tagline_status take_found_at_hand(Context* context, Found found,
                                                                     void** cookie) noexcept {
     Queue& queue = queue_of(*context, which);
+    if (queue.indexes_one()) [[unlikely]]
+      return take_last<which>(context, found, cookie);
     if (!queue.template take_found_at_hand<kQueueSide<which>>(found, cookie)) [[unlikely]]
       return take_found<which>(context, found, cookie);
     counter_of(side_of(which))(1, true);
+    return done(TAGLINE_MATCHED);
+  }
+  template <tagline_side which, class Found>
+  [[gnu::noinline, gnu::flatten]] tagline_status take_last(Context* context, Found found,
+                                                           void** cookie) noexcept {
+    counter_of(side_of(which))(1, true);
+    queue_of(*context, which).take_last(found, cookie);
     return done(TAGLINE_MATCHED);
   }
   template <tagline_side which, class Found>

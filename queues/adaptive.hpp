@@ -467,7 +467,7 @@ class WindowedIndex {
     in_order_ = in_order ? in_order_ + 1 : 0;
     had_index_ = in_order_ < (is_short ? kInOrder : 1);
     if (!had_index_) in_order_ = 0;
-    if (window_.is_mostly_past()) window_.shrink();
+    if (window_.is_mostly_past()) return shrink_window();
     window_.set_room(most_outside());
   }
 

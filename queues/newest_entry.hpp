@@ -204,16 +204,23 @@ class alignas(kCacheLine) NewestEntry {
   bool lists_none(std::uint64_t bits) noexcept requires KeepsIndex<Structure> {
     return older_.lists_none(bits);
   }
-  // take_found() of what look() has found, if nothing has to be called. False: nothing has changed.
-  template <QueueSide side, class Found>
-  bool take_found_at_hand(Found found, void** cookie) noexcept requires KeepsIndex<Structure> {
-    return !older_.indexes_one() && older_.template take_found_at_hand<side>(found, cookie);
-  }
   template <class Found>
   void take_found(Found found, void** cookie) noexcept requires KeepsIndex<Structure> {
     if (older_.indexes_one()) [[unlikely]]
       return take_last(found, cookie);
     older_.take_found(found, cookie);
+  }
+  // The same where it is not the index's last entry, if nothing has to be called (false: nothing
+  // has changed), and where it is: then nothing is left that the next entry would go to.
+  bool indexes_one() const noexcept requires KeepsIndex<Structure> { return older_.indexes_one(); }
+  template <QueueSide side, class Found>
+  bool take_found_at_hand(Found found, void** cookie) noexcept requires KeepsIndex<Structure> {
+    return older_.template take_found_at_hand<side>(found, cookie);
+  }
+  template <class Found>
+  void take_last(Found found, void** cookie) noexcept requires KeepsIndex<Structure> {
+    older_.take_last(found, cookie);
+    if (!holds_newest()) place_ = Place::open;
   }
   template <class Count>
   bool take_newest(const MatchKey& key, void** cookie, Count count,
@@ -294,13 +301,6 @@ class alignas(kCacheLine) NewestEntry {
   }
 
  private:
-  // Then nothing is left that the next entry would go to.
-  template <class Found>
-  [[gnu::noinline]] void take_last(Found found, void** cookie) noexcept {
-    older_.take_last(found, cookie);
-    if (!holds_newest()) place_ = Place::open;
-  }
-
   // Of the newest entry. closed: nothing waits there, and the next entry goes to the index.
   enum class Place : std::uint8_t { open, taken, closed };
 
