@@ -195,6 +195,7 @@ class alignas(kCacheLine) KeyTable {
     Slot* const slot = place_of(key);
     if (slot->oldest.sequence != 0) [[unlikely]]
       return slot->more.push_at_hand(item);
+    keep_no_loads();  // not in fill(): lists of 16384 messages took 1.3 times as long
     fill(slot, key, item);
     return true;
   }
@@ -337,7 +338,6 @@ class alignas(kCacheLine) KeyTable {
   }
   void fill(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
     *slot = {key, item, {}};
-    keep_no_loads();
     if (++size_ > peak_) peak_ = size_;
   }
   bool push_further(Slot* slot, const IndexItem& item) noexcept {
