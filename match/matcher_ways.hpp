@@ -238,6 +238,8 @@ class MatcherWays : public tagline_matcher {
     return receive_key({context->id, key_source(exact), key_tag(exact)});
   }
 
+  // Three ways to take what a look has found: what calls nothing, and so saves no registers; the
+  // last entry of an index; and what always does.
   template <tagline_side which, class Found>
   [[gnu::noinline, gnu::flatten]] tagline_status take_found_at_hand(Context* context, Found found,
                                                                     void** cookie) noexcept {

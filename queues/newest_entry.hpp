@@ -51,7 +51,7 @@ concept KeepsGroup = requires(Structure structure) {
 //   take_in_and_list(entry)          or listed for receives with wildcards, if only_lists()
 //   take_in_at_once(entry)           the same, if it takes no memory
 //   is_indexed(), tells(), look(bits), tells_among(), look_among(bits), look_listed(bits),
-//   lists_none(bits), take_found(found, cookie)  see below
+//   lists_none(bits), take_found(found, cookie), take_found_at_hand<side>(found, cookie)  see below
 //   indexes_one(), take_last(found, cookie)  the index holds one entry; take_found() for that
 //   last_gone()                      the sequence number of what left the index last
 //   slot_hint()                      where the slots of a large index are, see KeyTable
@@ -210,8 +210,9 @@ class alignas(kCacheLine) NewestEntry {
       return take_last(found, cookie);
     older_.take_found(found, cookie);
   }
-  // The same where it is not the index's last entry, if nothing has to be called (false: nothing
-  // has changed), and where it is: then nothing is left that the next entry would go to.
+  // The same in two parts, for whoever would save no registers: take_last() where indexes_one(),
+  // and then nothing is left that the next entry would go to; else take_found_at_hand(), if nothing
+  // has to be called. False: nothing has changed.
   bool indexes_one() const noexcept requires KeepsIndex<Structure> { return older_.indexes_one(); }
   template <QueueSide side, class Found>
   bool take_found_at_hand(Found found, void** cookie) noexcept requires KeepsIndex<Structure> {
