@@ -41,14 +41,19 @@ class Script {
 
  private:
   friend class Workload;
+  // Small, as all steps are read again in each pass, out of the caches that the queue is in.
   struct Step {
-    tagline_envelope envelope;
-    std::size_t request;  // to be queued, or expected from the match
+    std::int32_t source;
+    std::int32_t tag;
+    std::uint32_t request;  // to be queued, or expected from the match
+    tagline_envelope envelope() const noexcept { return {kContext, source, tag}; }
   };
+  // Without a request.
   struct Envelopes {
-    tagline_envelope receive;
-    tagline_envelope message;
+    Step receive;
+    Step message;
   };
+  static constexpr std::uint64_t kContext = 1;
 
   Envelopes envelopes(std::size_t index) const;
   Step queued(std::size_t index) const;
@@ -62,8 +67,8 @@ class Script {
   std::size_t requests_ = 0;
   std::size_t pairs_ = 0;
   std::vector<std::size_t> before_;  // drained before the first pass, in this order
-  std::vector<Step> appends_;        // of a pass
-  std::vector<Step> matches_;
+  std::vector<Step> appends_;        // of a pass, or of each of its drains
+  std::vector<Step> matches_;        // of a pass
 };
 
 // The scripts of a point, which structures share where they can.
@@ -127,6 +132,13 @@ class Workload {
   template <class Watch>
   void cancel_pass(Watch& watch);
 
+  // Where entries take turns: the one matched last is appended, then the next one is the match.
+  Step rotated(Step step) const noexcept {
+    step.request = turn_;
+    return step;
+  }
+  void rotate() noexcept { turn_ = turn_ + 1 == script_->requests_ ? 0 : turn_ + 1; }
+
   [[noreturn]] static void fail(const char* what) {
     std::fprintf(stderr, "engine: %s\n", what);
     std::abort();
@@ -137,7 +149,8 @@ class Workload {
   // Untouched, and so without memory, but for structures that keep entries in requests.
   const std::unique_ptr<Request[], decltype(&std::free)> requests_;
   Request partner_;       // cookie of the side that searches and is never queued
-  std::size_t next_ = 0;  // place in steps that are taken one by one
+  std::size_t next_ = 0;     // place in steps that are taken one by one
+  std::uint32_t turn_;       // request, where entries take turns
 };
 
 // Writes and reads more than the caches hold.
@@ -157,8 +170,8 @@ inline void Workload::append(const Step& step, Watch& watch) {
   tagline_status status = TAGLINE_OK;
   watch.append([&] {
     status = side == TAGLINE_POSTED
-                 ? tagline_post_receive(matcher_, step.envelope, cookie(step), &partner, nullptr)
-                 : tagline_arrive(matcher_, step.envelope, cookie(step), &partner);
+                 ? tagline_post_receive(matcher_, step.envelope(), cookie(step), &partner, nullptr)
+                 : tagline_arrive(matcher_, step.envelope(), cookie(step), &partner);
   });
   if (status != TAGLINE_QUEUED) [[unlikely]] {
     fail("an entry was not queued");
@@ -171,8 +184,8 @@ inline void Workload::match(const Step& step, Watch& watch) {
   tagline_status status = TAGLINE_OK;
   watch.match([&] {
     status = side == TAGLINE_POSTED
-                 ? tagline_arrive(matcher_, step.envelope, &partner_, &partner)
-                 : tagline_post_receive(matcher_, step.envelope, &partner_, &partner, nullptr);
+                 ? tagline_arrive(matcher_, step.envelope(), &partner_, &partner)
+                 : tagline_post_receive(matcher_, step.envelope(), &partner_, &partner, nullptr);
   });
   if (status != TAGLINE_MATCHED || partner != cookie(step)) [[unlikely]] {
     fail("a wrong match");
@@ -217,15 +230,15 @@ template <tagline_side side, class Watch>
 inline void Workload::pass_of(Watch& watch) {
   if (script_->rotates()) {
     for (std::size_t pair = 0; pair < script_->pairs_; ++pair) {
-      append<side>(script_->appends_[next_], watch);
-      match<side>(script_->matches_[next_], watch);
-      if (++next_ == script_->appends_.size()) next_ = 0;
+      append<side>(rotated(script_->appends_[pair]), watch);
+      rotate();
+      match<side>(rotated(script_->matches_[pair]), watch);
     }
   } else if (script_->drains()) {
-    for (std::size_t begin = 0; begin < script_->appends_.size(); begin += script_->point_.depth) {
-      const std::size_t end = begin + script_->point_.depth;
-      for (std::size_t i = begin; i < end; ++i) append<side>(script_->appends_[i], watch);
-      for (std::size_t i = begin; i < end; ++i) match<side>(script_->matches_[i], watch);
+    const std::size_t depth = script_->appends_.size();
+    for (std::size_t begin = 0; begin < script_->pairs_; begin += depth) {
+      for (std::size_t i = 0; i < depth; ++i) append<side>(script_->appends_[i], watch);
+      for (std::size_t i = 0; i < depth; ++i) match<side>(script_->matches_[begin + i], watch);
     }
   } else {
     for (std::size_t i = 0; i < script_->appends_.size(); ++i) {
@@ -241,7 +254,7 @@ void Workload::probe_pass(Watch& watch) {
     void* message = nullptr;
     tagline_status status = TAGLINE_OK;
     watch.match([&] {
-      status = tagline_probe(matcher_, script_->matches_[0].envelope, &message, nullptr);
+      status = tagline_probe(matcher_, script_->matches_[0].envelope(), &message, nullptr);
     });
     if (status != TAGLINE_MATCHED || message != cookie(script_->matches_[0])) fail("a wrong probe");
   }
@@ -254,13 +267,13 @@ void Workload::cancel_pass(Watch& watch) {
     tagline_handle handle = 0;
     tagline_status status = TAGLINE_OK;
     watch.append([&] {
-      status = tagline_post_receive(matcher_, step.envelope, cookie(step), &message, &handle);
+      status = tagline_post_receive(matcher_, step.envelope(), cookie(step), &message, &handle);
     });
     if (status != TAGLINE_QUEUED) fail("an entry was not queued");
     watch.match([&] {
       status = script_->point_.operation == Operation::cancel
-                   ? tagline_cancel_receive(matcher_, step.envelope, cookie(step))
-                   : tagline_cancel_handle(matcher_, step.envelope.context_id, handle);
+                   ? tagline_cancel_receive(matcher_, step.envelope(), cookie(step))
+                   : tagline_cancel_handle(matcher_, step.envelope().context_id, handle);
     });
     if (status != TAGLINE_OK) fail("a receive was not cancelled");
   }
