@@ -51,14 +51,11 @@ inline std::uint64_t packed_bits(const MatchEnvelope& envelope) noexcept {
   return bits;
 }
 
-inline constexpr MatchKey receive_key(const MatchEnvelope& envelope) noexcept {
-  MatchKey key = exact_key(envelope);
-  if (envelope.source == kAnySource) key = {key.bits & ~kSourceMask, key.mask & ~kSourceMask};
-  if (envelope.tag == kAnyTag) key = {key.bits & ~kTagMask, (key.mask & ~kTagMask) | kTagSign};
-  return key;
-}
-
 static_assert(key_bits(kAnySource, 0) == kOpenSource && key_bits(0, kAnyTag) == kOpenTag);
+
+inline constexpr MatchKey receive_key(const MatchEnvelope& envelope) noexcept {
+  return unpacked(key_bits(envelope.source, envelope.tag));
+}
 
 inline constexpr MatchEnvelope key_envelope(std::uint64_t context_id,
                                             const MatchKey& key) noexcept {

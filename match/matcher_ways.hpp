@@ -173,7 +173,7 @@ class MatcherWays : public tagline_matcher {
                                                         Handle... handle) noexcept {
     const MatchKey key = {bits, kSourceMask | kTagMask};
     if (search_and_take<other_side(own)>(context, key, met)) return done(TAGLINE_MATCHED);
-    if constexpr (unmet == Unmet::waits) return append<own>(context, key, cookie, handle...);
+    if constexpr (unmet == Unmet::waits) return append<own>(context, bits, cookie, handle...);
     return done(TAGLINE_NOT_FOUND);
   }
 
@@ -212,7 +212,7 @@ class MatcherWays : public tagline_matcher {
                                                                 Handle... handle) noexcept {
     if (!context->unexpected.lists_none(bits))
       return search_any<unmet>(context, bits, receive, message, handle...);
-    const MatchKey key = wildcard_key(context, bits);
+    const MatchKey key = unpacked(bits);
     if (context->unexpected.take_newest(key, message, counter_of(unexpected_)))
       return done(TAGLINE_MATCHED);
     if constexpr (unmet == Unmet::waits) return append_any(context, bits, receive, handle...);
@@ -223,19 +223,15 @@ class MatcherWays : public tagline_matcher {
   [[gnu::noinline, gnu::flatten]] tagline_status search_any(Context* context, std::uint64_t bits,
                                                             void* receive, void** message,
                                                             Handle... handle) noexcept {
-    const MatchKey key = wildcard_key(context, bits);
+    const MatchKey key = unpacked(bits);
     if (search_and_take<TAGLINE_UNEXPECTED>(context, key, message)) return done(TAGLINE_MATCHED);
     if constexpr (unmet == Unmet::waits) {
       return context->posted.has_room()
-                 ? push<TAGLINE_POSTED>(context, key, receive, handle...)
-                 : append_behind<TAGLINE_POSTED>(context, key, receive, handle...);
+                 ? push<TAGLINE_POSTED, /*exact=*/false>(context, bits, receive, handle...)
+                 : append_behind<TAGLINE_POSTED, /*exact=*/false>(context, bits, receive,
+                                                                  handle...);
     }
     return done(TAGLINE_NOT_FOUND);
-  }
-
-  static MatchKey wildcard_key(const Context* context, std::uint64_t bits) noexcept {
-    const MatchKey exact = {bits, kSourceMask | kTagMask};
-    return receive_key({context->id, key_source(exact), key_tag(exact)});
   }
 
   // Three ways to take what a look has found: what calls nothing, and so saves no registers; the
@@ -328,7 +324,7 @@ class MatcherWays : public tagline_matcher {
                               tagline_handle* handle = nullptr) noexcept {
     if (!queue_of(*context, which).has_room()) [[unlikely]]
       return append_to_full<which>(context, bits, cookie, handle);
-    return push<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
+    return push<which>(context, bits, cookie, handle);
   }
 
   // Where there is no room, nearly always an index takes it at hand. Whatever takes more is
@@ -343,7 +339,7 @@ class MatcherWays : public tagline_matcher {
         return append_behind_newest<which>(context, bits, cookie, handle);
       const MatchKey key = {bits, kSourceMask | kTagMask};
       if (is_numbered_next<which>() || queue.waits_here())
-        return push<which>(context, key, cookie, handle);
+        return push<which>(context, bits, cookie, handle);
       const std::uint64_t sequence = side_of(which).next_sequence;
       if (queue.template append_at_hand<kQueueSide<which>>({key, cookie, sequence}))
         return note_append<which>(sequence, handle);
@@ -376,7 +372,7 @@ class MatcherWays : public tagline_matcher {
     if (!queue.is_indexed()) return begin_index_and_append<which>(context, bits, cookie, handle);
     const bool waits = is_numbered_next<which>() || queue.waits_here();
     if (queue.template pass_on_at_hand<kQueueSide<which>>()) {
-      if (waits) return push<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
+      if (waits) return push<which>(context, bits, cookie, handle);
       return append_to_full<which>(context, bits, cookie, handle);
     }
     return pass_on_and_append<which>(context, bits, cookie, handle);
@@ -399,55 +395,65 @@ class MatcherWays : public tagline_matcher {
   template <tagline_side which>
   [[gnu::noinline, gnu::flatten]] tagline_status append_exact_behind(
       Context* context, std::uint64_t bits, void* cookie, tagline_handle* handle) noexcept {
-    return append_behind<which>(context, {bits, kSourceMask | kTagMask}, cookie, handle);
+    return append_behind<which>(context, bits, cookie, handle);
   }
 
   // Of a receive with wildcards.
   tagline_status append_any(Context* context, std::uint64_t bits, void* receive,
                             tagline_handle* handle) noexcept {
     if (!context->posted.has_room()) return append_any_behind(context, bits, receive, handle);
-    return push<TAGLINE_POSTED>(context, wildcard_key(context, bits), receive, handle);
+    return push<TAGLINE_POSTED, /*exact=*/false>(context, bits, receive, handle);
   }
   [[gnu::noinline, gnu::flatten]] tagline_status append_any_behind(
       Context* context, std::uint64_t bits, void* receive, tagline_handle* handle) noexcept {
-    return append_behind<TAGLINE_POSTED>(context, wildcard_key(context, bits), receive, handle);
+    return append_behind<TAGLINE_POSTED, /*exact=*/false>(context, bits, receive, handle);
   }
 
-  template <tagline_side which>
-  tagline_status append_behind(Context* context, const MatchKey& key, void* cookie,
+  template <tagline_side which, bool exact = true>
+  tagline_status append_behind(Context* context, std::uint64_t bits, void* cookie,
                                tagline_handle* handle) noexcept {
     if constexpr (OffersIndex<Queue>) {
       Queue& queue = queue_of(*context, which);
       if (!queue.holds_newest() || queue.pass_on_at_once()) {
         const std::uint64_t sequence = side_of(which).next_sequence;
-        if (!is_numbered_next<which>() && queue.append_at_once({key, cookie, sequence}))
+        if (!is_numbered_next<which>() &&
+            queue.append_at_once({key_of<exact>(bits), cookie, sequence}))
           return note_append<which>(sequence, handle);
-        return push<which>(context, key, cookie, handle);
+        return push<which, exact>(context, bits, cookie, handle);
       }
     }
-    return append<which>(context, key, cookie, handle);
+    return append<which, exact>(context, bits, cookie, handle);
   }
 
-  template <tagline_side which>
-  tagline_status append(Context* context, const MatchKey& key, void* cookie,
+  template <tagline_side which, bool exact = true>
+  tagline_status append(Context* context, std::uint64_t bits, void* cookie,
                         tagline_handle* handle = nullptr) noexcept {
     Queue& queue = queue_of(*context, which);
     if (!queue.has_room() && !make_room(queue, side_of(which))) [[unlikely]]
       return done(no_memory());
-    return push<which>(context, key, cookie, handle);
+    return push<which, exact>(context, bits, cookie, handle);
   }
 
   // Wants room.
-  template <tagline_side which>
-  tagline_status push(Context* context, const MatchKey& key, void* cookie,
+  template <tagline_side which, bool exact = true>
+  tagline_status push(Context* context, std::uint64_t bits, void* cookie,
                       tagline_handle* handle) noexcept {
     if constexpr (kMayNumber<which>) {
       if (is_numbered_next<which>()) [[unlikely]]
-        return number_and_push(context, key.bits, cookie);
+        return number_and_push(context, bits, cookie);
     }
+    Queue& queue = queue_of(*context, which);
     const std::uint64_t sequence = side_of(which).next_sequence;
-    queue_of(*context, which).append({key, cookie, sequence});
+    if constexpr (exact || !KeepsPacked<Queue>) {
+      queue.append({key_of<exact>(bits), cookie, sequence});
+    } else {
+      queue.append_wild({bits, cookie, sequence});
+    }
     return note_append<which>(sequence, handle);
+  }
+  template <bool exact>
+  static MatchKey key_of(std::uint64_t bits) noexcept {
+    return exact ? MatchKey{bits, kSourceMask | kTagMask} : unpacked(bits);
   }
 
   // Whether what comes next has to be numbered first, as number_and_push() does.

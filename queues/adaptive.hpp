@@ -186,7 +186,9 @@ class WindowedIndex {
     return true;
   }
 
-  void append(const QueueEntry& entry) noexcept { window_.append(entry); }
+  // note_wild() comes first, where the entry has wildcards.
+  void append(const PackedEntry& entry) noexcept { window_.append(entry); }
+  void note_wild() noexcept { window_.note_wild(); }
 
   // The other way in, where has_room() says no: into the index, if nothing older is
   // outside of it.
@@ -340,7 +342,7 @@ class WindowedIndex {
   // Matches of a short queue come in random order, and no wildcards are about: the next entries are
   // indexed.
   [[gnu::noinline, gnu::cold]] void ask_for_index() noexcept {
-    const auto is_exact = [&] { return window_.held_only(kExact); };
+    const auto is_exact = [&] { return window_.held_only_exact(); };
     if (!decision_.is_at_random(newest(), is_exact) || !make_index()) return;
     had_index_ = true;
     window_.set_room(room());
@@ -406,7 +408,7 @@ class WindowedIndex {
         *index_, [](const QueueEntry&) { return true; },
         [&](const QueueEntry& entry) {
           index_->erase(find_indexed_equal(entry));
-          window_.append(entry);
+          window_.append(packed(entry));  // a message
         });
     leave_index();
     had_index_ = false;

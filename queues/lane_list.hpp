@@ -31,7 +31,7 @@ struct LaneNode : Block {
     return {key(lane), payload[lane].cookie, payload[lane].sequence};
   }
 
-  void put(const Shape&, int lane, const QueueEntry& entry) noexcept {
+  [[gnu::always_inline]] void put(const Shape&, int lane, const QueueEntry& entry) noexcept {
     this->source[lane] = key_source(entry.key);
     this->tag[lane] = key_tag(entry.key);
     payload[lane] = {entry.key.mask, entry.cookie, entry.sequence};

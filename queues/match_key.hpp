@@ -50,10 +50,37 @@ inline constexpr bool keys_meet(const MatchKey& a, const MatchKey& b) noexcept {
   return ((a.bits ^ b.bits) & a.mask & b.mask) == 0;
 }
 
-// A receive's envelope packed like the bits of a key, with these in place of wildcards. No
-// message carries them: no rank is negative, and no tag is the least of all integers.
-inline constexpr std::uint64_t kOpenSource = 0x0000000080000000u;
-inline constexpr std::uint64_t kOpenTag = kTagSign;
+// A key in one word: the bits of the envelope, with these in place of wildcards. No message
+// carries them: no rank is negative, and no tag is the least of all integers.
+using PackedKey = std::uint64_t;
+inline constexpr PackedKey kOpenSource = 0x0000000080000000u;
+inline constexpr PackedKey kOpenTag = kTagSign;
+
+inline constexpr PackedKey packed(const MatchKey& key) noexcept {
+  return key.bits | (~key.mask & kOpenSource) | (~key.mask << 1 & kOpenTag);
+}
+inline constexpr MatchKey unpacked(PackedKey packed) noexcept {
+  MatchKey key = {packed, kSourceMask | kTagMask};
+  if ((packed & kOpenSource) != 0) key = {key.bits & ~kSourceMask, key.mask & ~kSourceMask};
+  if ((packed & kTagMask) == kOpenTag)
+    key = {key.bits & ~kTagMask, (key.mask & ~kTagMask) | kTagSign};
+  return key;
+}
+inline constexpr bool is_exact(PackedKey packed) noexcept {
+  return (packed & kOpenSource) == 0 && (packed & kTagMask) != kOpenTag;
+}
+// keys_meet(unpacked(packed), key): nearly always one comparison tells.
+inline constexpr bool keys_meet(PackedKey packed, const MatchKey& key) noexcept {
+  const std::uint64_t differs = (packed ^ key.bits) & key.mask;
+  if (differs == 0) return true;
+  if ((packed & (kOpenSource | kOpenTag)) == 0) return false;
+  if ((packed & kOpenSource) == 0) {
+    if ((differs & kSourceMask) != 0) return false;
+  } else if ((differs & kTagMask) == 0) {
+    return true;
+  }
+  return packed >> 32 == kOpenTag >> 32 && (key.bits & kTagSign) == 0;
+}
 
 // One queued receive or message, as queues hand it out.
 struct QueueEntry {
@@ -61,6 +88,20 @@ struct QueueEntry {
   void* cookie = nullptr;      // the caller's, never dereferenced
   std::uint64_t sequence = 0;  // its place in the matcher's order, unique
 };
+
+// The same in fewer words, as queues keep it.
+struct PackedEntry {
+  PackedKey key = 0;
+  void* cookie = nullptr;
+  std::uint64_t sequence = 0;
+};
+inline constexpr PackedEntry packed(const QueueEntry& entry) noexcept {
+  return {packed(entry.key), entry.cookie, entry.sequence};
+}
+inline constexpr QueueEntry unpacked(const PackedEntry& entry) noexcept {
+  return {unpacked(entry.key), entry.cookie, entry.sequence};
+}
+inline constexpr const QueueEntry& unpacked(const QueueEntry& entry) noexcept { return entry; }
 
 // The order of sequence numbers. The difference is signed, because they may wrap.
 inline constexpr bool is_older(std::uint64_t a, std::uint64_t b) noexcept {
@@ -99,6 +140,11 @@ concept OffersTake = requires(Queue queue, MatchKey key, void** cookie, CountOfS
 template <class Queue>
 concept OffersGroup = requires(Queue queue, MatchKey key, void** cookie, CountOfSearch count) {
   queue.is_one_group() && queue.take_from_group(key, cookie, count);
+};
+// Keeps keys packed, and takes those with wildcards so.
+template <class Queue>
+concept KeepsPacked = requires(Queue queue, PackedEntry entry) {
+  queue.append_wild(entry);
 };
 // May keep entries in an index.
 template <class Queue>

@@ -79,8 +79,8 @@ class MessageLog {
     for (const Block* block = oldest_; block != nullptr; first = 0) {
       const std::size_t end = end_of(block);
       const std::uint64_t there = (~std::uint64_t{0} << first) & ~(~std::uint64_t{0} << end);
-      std::uint64_t met = there & kernels.meeting(block->bits, kInsistOnAll.data(),
-                                                  Block::kItems + 1, key.bits, key.mask);
+      std::uint64_t met =
+          there & kernels.meeting_exact(block->bits, Block::kItems + 1, key.bits, key.mask);
       for (; met != 0; met &= met - 1) {
         const auto i = static_cast<std::size_t>(std::countr_zero(met));
         if (!found(IndexItem{block->bits[i], block->sequence[i]})) continue;
@@ -99,13 +99,6 @@ class MessageLog {
   }
 
  private:
-  // The masks of messages.
-  alignas(kCacheLine) static constexpr auto kInsistOnAll = [] {
-    std::array<std::uint64_t, Block::kItems + 1> column{};
-    column.fill(~std::uint64_t{0});
-    return column;
-  }();
-
   static Block* after(const Block* block) noexcept { return static_cast<Block*>(block->next); }
   std::size_t end_of(const Block* block) const noexcept {
     return block == newest_ ? end_ : Block::kItems;

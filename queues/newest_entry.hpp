@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "queues/key_table.hpp"
 #include "queues/match_key.hpp"
@@ -14,6 +15,13 @@ template <class Structure>
 concept KeepsIndex = requires(Structure structure, std::uint64_t bits) {
   structure.is_indexed();
   structure.look(bits);
+};
+
+// Its append() takes an entry as it keeps it, and note_wild() is told of wildcards.
+template <class Structure>
+concept TakesPacked = requires(Structure structure, PackedEntry entry) {
+  structure.append(entry);
+  structure.note_wild();
 };
 
 template <class Structure>
@@ -55,6 +63,8 @@ concept KeepsGroup = requires(Structure structure) {
 //   indexes_one(), take_last(found, cookie)  the index holds one entry; take_found() for that
 //   last_gone()                      the sequence number of what left the index last
 //   slot_hint()                      where the slots of a large index are, see KeyTable
+//   note_wild()                      told that an entry has come here that has wildcards; append()
+//                                    then takes a PackedEntry
 //   is_one_group()                   all it has can be compared at once;
 //   take_from_group(key, cookie, count)  then: take() by that
 //
@@ -84,7 +94,9 @@ class alignas(kCacheLine) NewestEntry {
   }
 
   bool empty() const noexcept { return !holds_newest() && older_.empty(); }
-  bool has_room() const noexcept { return place_ == Place::open || older_.has_room(); }
+  bool has_room() const noexcept {
+    return place_ == Place::taken ? older_.has_room() : place_ == Place::open;
+  }
   bool make_room() noexcept {
     if (!holds_newest() || pass_on()) return true;
     if (!older_.make_room()) return false;
@@ -98,14 +110,16 @@ class alignas(kCacheLine) NewestEntry {
   bool holds_newest() const noexcept { return place_ == Place::taken; }
   template <QueueSide side>
   bool pass_on_at_hand() noexcept requires KeepsIndex<Structure> {
-    return passed_on(newest_.key.mask == (kSourceMask | kTagMask) && older_.has_empty_window() &&
-                     older_.template take_in_at_hand<side>(newest_));
+    return passed_on((side == QueueSide::unexpected || is_exact(newest_.key)) &&
+                     older_.has_empty_window() &&
+                     older_.template take_in_at_hand<side>(
+                         {{newest_.key, kExact}, newest_.cookie, newest_.sequence}));
   }
   bool pass_on_at_once() noexcept requires KeepsIndex<Structure> {
-    return passed_on(older_.take_in_at_once(newest_));
+    return passed_on(older_.take_in_at_once(unpacked(newest_)));
   }
   bool begin_index_at_hand() noexcept requires KeepsIndex<Structure> {
-    return passed_on(older_.begin_at_hand(newest_));
+    return passed_on(older_.begin_at_hand(unpacked(newest_)));
   }
   // append() straight to the index, where has_room() says no and nothing waits here: of an exact
   // key, if one look tells and nothing has to be called, also for messages that are logged, if
@@ -136,9 +150,16 @@ class alignas(kCacheLine) NewestEntry {
   }
 
   [[gnu::always_inline]] void append(const QueueEntry& entry) noexcept {
-    if (holds_newest()) older_.append(newest_);
-    newest_ = entry;
-    place_ = Place::taken;
+    if constexpr (TakesPacked<Structure>) {
+      entry.key.mask == kExact ? hold(packed(entry)) : append_wild(packed(entry));
+    } else {
+      hold(entry);
+    }
+  }
+  // append() of one with wildcards.
+  void append_wild(const PackedEntry& entry) noexcept requires TakesPacked<Structure> {
+    hold(entry);
+    older_.note_wild();
   }
 
   // Wants !empty() and !is_indexed(). The match is the oldest entry, or the newest if all
@@ -186,8 +207,7 @@ class alignas(kCacheLine) NewestEntry {
   }
   bool tells() const noexcept requires KeepsIndex<Structure> { return older_.tells(); }
   auto look(std::uint64_t bits) noexcept requires KeepsIndex<Structure> {
-    const bool suffices =
-        __builtin_expect(overtaking_, 0) && is_newest_met({bits, kSourceMask | kTagMask});
+    const bool suffices = __builtin_expect(overtaking_, 0) && is_newest_met({bits, kExact});
     return suffices ? nullptr : older_.look(bits);
   }
   // The same where receives with wildcards wait.
@@ -267,8 +287,9 @@ class alignas(kCacheLine) NewestEntry {
 
   Hit find_exact(const MatchKey& key, const void* cookie) const noexcept {
     if (const Hit hit = older_.find_exact(key, cookie)) return hit;
-    return holds_newest() && newest_.cookie == cookie && newest_.key == key ? Structure::kBeyond
-                                                                            : Hit{};
+    const bool is_newest =
+        holds_newest() && newest_.cookie == cookie && unpacked(newest_).key == key;
+    return is_newest ? Structure::kBeyond : Hit{};
   }
 
   Hit find_sequence(std::uint64_t sequence) const noexcept {
@@ -276,7 +297,9 @@ class alignas(kCacheLine) NewestEntry {
                                                           : older_.find_sequence(sequence);
   }
 
-  QueueEntry at(Hit hit) const noexcept { return is_newest(hit) ? newest_ : older_.at(hit); }
+  QueueEntry at(Hit hit) const noexcept {
+    return is_newest(hit) ? unpacked(newest_) : older_.at(hit);
+  }
 
   void erase(Hit hit) noexcept {
     if (is_newest(hit)) {
@@ -289,21 +312,29 @@ class alignas(kCacheLine) NewestEntry {
   template <class Visit>
   void for_each(Visit visit) const {
     older_.for_each(visit);
-    if (holds_newest()) visit(newest_);
+    if (holds_newest()) visit(unpacked(newest_));
   }
 
   template <class Predicate, class Visit>
   std::size_t remove_if(Predicate wanted, Visit visit) {
     const std::size_t removed = older_.remove_if(wanted, visit);
-    if (!holds_newest() || !wanted(newest_)) return removed;
+    if (!holds_newest() || !wanted(unpacked(newest_))) return removed;
     place_ = Place::open;
-    visit(newest_);
+    visit(unpacked(newest_));
     return removed + 1;
   }
 
  private:
   // Of the newest entry. closed: nothing waits there, and the next entry goes to the index.
   enum class Place : std::uint8_t { open, taken, closed };
+  static constexpr std::uint64_t kExact = kSourceMask | kTagMask;
+  using Kept = std::conditional_t<TakesPacked<Structure>, PackedEntry, QueueEntry>;
+
+  [[gnu::always_inline]] void hold(const Kept& entry) noexcept {
+    if (holds_newest()) older_.append(newest_);
+    newest_ = entry;
+    place_ = Place::taken;
+  }
 
   bool passed_on(bool taken_in) noexcept {
     if (taken_in) place_ = Place::closed;
@@ -315,7 +346,7 @@ class alignas(kCacheLine) NewestEntry {
   }
   bool pass_on() noexcept {
     if constexpr (KeepsIndex<Structure>) {
-      return holds_newest() && passed_on(older_.take_in(newest_));
+      return holds_newest() && passed_on(older_.take_in(unpacked(newest_)));
     }
     return false;
   }
@@ -354,7 +385,7 @@ class alignas(kCacheLine) NewestEntry {
 
   static bool is_newest(Hit hit) noexcept { return hit == Structure::kBeyond; }
 
-  QueueEntry newest_;
+  Kept newest_;
   Place place_ = Place::open;
   bool overtaking_ = false;
   Structure older_;

@@ -14,10 +14,11 @@ namespace tagline {
 // Entries in their order, as columns in a ring: what a short queue is, and the
 // newest part of a long one.
 //
-//   bits     [ . . h x x o x t . ]     h: head, the oldest entry
-//   mask     [ . . h x x o x t . ]     t: the newest one
+//   key      [ . . h x x o x t . ]     h: head, the oldest entry;  t: the newest one
 //   payload  [ . . h x x o x t . ]     o: a hole, marked by
 //   holes      0 0 0 0 0 1 0 0 0       a bit of its own, so that no column is written
+//
+// A key is one word, wildcards included. Where none is about, a search need not ask for them.
 //
 // Positions count up and hold until the window is closed up, shrinks or grows; the ring
 // wraps underneath. The first eight entries lie in slots of the owner's. Holes go when
@@ -68,7 +69,7 @@ class Window {
   Glance take_oldest(const MatchKey& key, void** cookie) noexcept {
     if (!is_oldest_likely()) return Glance::unknown;
     const std::size_t i = head_ & wrap_;
-    const bool met = meets_slot(i, key);
+    const bool met = keys_meet(key_[i], key);
     keep_no_loads();
     if (!met) return Glance::none;
     ++head_;
@@ -110,13 +111,16 @@ class Window {
     return Glance::taken;
   }
 
-  // Wants !full().
-  void append(const QueueEntry& entry) noexcept {
+  // Wants !full(), and that note_wild() was told of a wildcard before, or of one that came later.
+  void append(const PackedEntry& entry) noexcept {
     const std::size_t i = tail_++ & wrap_;
-    bits_[i] = entry.key.bits;
-    mask_[i] = entry.key.mask;
+    key_[i] = entry.key;
     payload_[i] = {entry.cookie, entry.sequence};
   }
+  // The next entry that comes has wildcards.
+  void note_wild() noexcept { wild_end_ = tail_ + 1; }
+  // Some entries have wildcards, or had and went after older ones.
+  bool holds_wild() const noexcept { return head_ < wild_end_; }
 
   // The oldest position that meets the key, or kNone.
   std::size_t find(const MatchKey& key) const noexcept { return find(key, head_); }
@@ -136,8 +140,7 @@ class Window {
                             std::uint64_t wanted = ~std::uint64_t{0}) const noexcept {
     // From the oldest entry on, and on again at the start of the ring: behind the newest
     // entry come places before the oldest, which are no part of the window.
-    const std::uint64_t slots =
-        resources_->kernels.meeting(bits_, mask_, capacity(), key.bits, key.mask);
+    const std::uint64_t slots = meeting(key_, capacity(), key);
     const std::uint64_t met =
         std::rotr(slots * repeats_, static_cast<int>(head_ % kGroup)) & ~holes_ & wanted;
     if (met == 0) return kNone;
@@ -149,7 +152,7 @@ class Window {
 
   QueueEntry at(std::size_t position) const noexcept {
     const std::size_t i = position & wrap_;
-    return {{bits_[i], mask_[i]}, payload_[i].cookie, payload_[i].sequence};
+    return unpacked(PackedEntry{key_[i], payload_[i].cookie, payload_[i].sequence});
   }
 
   void erase(std::size_t position) noexcept {
@@ -215,19 +218,17 @@ class Window {
         visit(entry);
         continue;
       }
-      bits_[to & wrap_] = entry.key.bits;
-      mask_[to & wrap_] = entry.key.mask;
-      payload_[to & wrap_] = {entry.cookie, entry.sequence};
+      key_[to & wrap_] = key_[from & wrap_];
+      payload_[to & wrap_] = payload_[from & wrap_];
       ++to;
     }
     tail_ = to;
     holes_ = 0;
   }
 
-  // Of one group: whether it has entries of this mask only, and had no others of late.
-  bool held_only(std::uint64_t mask) const noexcept {
-    return std::all_of(mask_, mask_ + capacity(),
-                       [&](std::uint64_t held) { return held == mask || held == 0; });
+  // Of one group: whether it has exact entries only, and had no others of late.
+  bool held_only_exact() const noexcept {
+    return std::all_of(key_, key_ + capacity(), [](PackedKey key) { return is_exact(key); });
   }
 
   // grow() would close up a window of one group: matches leave holes, and the window never empties.
@@ -260,7 +261,7 @@ class Window {
     std::uint64_t sequence;
   };
   static constexpr std::size_t block_bytes(std::size_t capacity) noexcept {
-    return capacity * (2 * sizeof(std::uint64_t) + sizeof(Payload)) +
+    return capacity * (sizeof(PackedKey) + sizeof(Payload)) +
            words(capacity) * sizeof(std::uint64_t);
   }
   static constexpr std::size_t words(std::size_t capacity) noexcept { return capacity / kGroup; }
@@ -289,10 +290,13 @@ class Window {
   }
 
   bool meets(std::size_t position, const MatchKey& key) const noexcept {
-    return meets_slot(position & wrap_, key);
+    return keys_meet(key_[position & wrap_], key);
   }
-  bool meets_slot(std::size_t i, const MatchKey& key) const noexcept {
-    return ((bits_[i] ^ key.bits) & mask_[i] & key.mask) == 0;
+  std::uint64_t meeting(const PackedKey* keys, std::size_t count,
+                        const MatchKey& key) const noexcept {
+    const simd::Kernels& kernels = resources_->kernels;
+    return (holds_wild() ? kernels.meeting : kernels.meeting_exact)(keys, count, key.bits,
+                                                                    key.mask);
   }
 
   [[gnu::noinline]] std::size_t find_by_group(MatchKey key, std::size_t from) const noexcept {
@@ -300,9 +304,7 @@ class Window {
       const std::size_t within = (from & wrap_) % kGroup;
       const std::size_t slot = (from & wrap_) - within;
       const std::uint64_t group =
-          (resources_->kernels.meeting(bits_ + slot, mask_ + slot, kGroup, key.bits, key.mask) &
-           ~hole_bits_[slot / kGroup]) >>
-          within;
+          (meeting(key_ + slot, kGroup, key) & ~hole_bits_[slot / kGroup]) >> within;
       if (group != 0) {
         const std::size_t position = from + static_cast<std::size_t>(std::countr_zero(group));
         return position < tail_ ? position : kNone;
@@ -345,18 +347,16 @@ class Window {
     std::size_t to = head_ + in_place;
     for (; moved != 0; moved &= moved - 1, ++to) {
       const std::size_t i = (head_ + static_cast<unsigned>(std::countr_zero(moved))) & wrap_;
-      bits_[to & wrap_] = bits_[i];
-      mask_[to & wrap_] = mask_[i];
+      key_[to & wrap_] = key_[i];
       payload_[to & wrap_] = payload_[i];
     }
     tail_ = to;
     holes_ = 0;
   }
 
-  void use(std::uint64_t* bits, std::uint64_t* mask, Payload* payload, std::uint64_t* holes,
-           std::size_t block_slots, std::size_t capacity) noexcept {
-    bits_ = bits;
-    mask_ = mask;
+  void use(PackedKey* key, Payload* payload, std::uint64_t* holes, std::size_t block_slots,
+           std::size_t capacity) noexcept {
+    key_ = key;
     payload_ = payload;
     hole_bits_ = holes;
     block_slots_ = block_slots;
@@ -371,10 +371,17 @@ class Window {
       repeats_ = capacity == kGroup ? 1 : ~std::uint64_t{0} / ((std::uint64_t{1} << capacity) - 1);
   }
 
+  // All positions change.
+  void renumber(std::size_t head, std::size_t tail) noexcept {
+    wild_end_ = holds_wild() ? tail + 1 : 0;  // or the next one that comes is it
+    head_ = head;
+    tail_ = tail;
+  }
+
   void release() noexcept {
     if (hole_bits_ == nullptr) return;
     if (is_reserved()) tell_out_of_use();
-    resources_->memory.release(bits_, block_bytes(block_slots_), block_bytes(used_slots_));
+    resources_->memory.release(key_, block_bytes(block_slots_), block_bytes(used_slots_));
   }
 
   // Or as large: that block is told of twice, which does no harm.
@@ -382,14 +389,12 @@ class Window {
   bool use_more(std::size_t slots) noexcept;
   void tell_in_use() noexcept {
     NodeMemory& memory = resources_->memory;
-    memory.note_in_use(bits_, used_slots_ * sizeof *bits_);
-    memory.note_in_use(mask_, used_slots_ * sizeof *mask_);
+    memory.note_in_use(key_, used_slots_ * sizeof *key_);
     memory.note_in_use(payload_, used_slots_ * sizeof *payload_);
   }
   void tell_out_of_use() noexcept {
     NodeMemory& memory = resources_->memory;
-    memory.note_out_of_use(bits_);
-    memory.note_out_of_use(mask_);
+    memory.note_out_of_use(key_);
     memory.note_out_of_use(payload_);
   }
 
@@ -405,10 +410,10 @@ class Window {
   // Of more: their number.
   std::uint64_t holes_ = 0;
   std::uint64_t scattered_ = 0;  // of one group: not 0 where the latest matches passed many
-  std::uint64_t* bits_;
-  std::uint64_t* mask_;
+  PackedKey* key_;
   Payload* payload_;
   std::uint64_t repeats_;     // times a group of bits of one capacity: the word is full of them
+  std::size_t wild_end_ = 0;  // behind the newest entry with wildcards
   std::uint64_t* hole_bits_;  // nullptr: the inline slots, which are one group
   std::size_t block_slots_;   // there are addresses for
   std::size_t used_slots_;    // of these have ever been used
@@ -419,14 +424,13 @@ class Window {
 // whatever lies in them.
 class alignas(kCacheLine) Window::Slots {
   friend Window;
-  std::uint64_t bits_[kInline] = {};
-  std::uint64_t mask_[kInline] = {};
+  PackedKey key_[kInline] = {};
   Payload payload_[kInline];
 };
 
 inline Window::Window(QueueResources& resources, Slots& inline_slots) noexcept
     : resources_(&resources) {
-  use(inline_slots.bits_, inline_slots.mask_, inline_slots.payload_, nullptr, kInline, kInline);
+  use(inline_slots.key_, inline_slots.payload_, nullptr, kInline, kInline);
 }
 
 inline bool Window::grow() noexcept {
@@ -462,8 +466,7 @@ inline void Window::unfold() noexcept {
     hole_bits_[0] = std::rotl(holes_, static_cast<int>(head));
     holes_ = static_cast<std::uint64_t>(std::popcount(holes_));
   }
-  std::copy_n(bits_, head, bits_ + slots);
-  std::copy_n(mask_, head, mask_ + slots);
+  std::copy_n(key_, head, key_ + slots);
   std::copy_n(payload_, head, payload_ + slots);
   for (std::size_t i = 0; i < head; i += kGroup) {
     const std::uint64_t moved = head - i < kGroup ? bit(head) - 1 : ~std::uint64_t{0};
@@ -471,52 +474,53 @@ inline void Window::unfold() noexcept {
     hole_bits_[i / kGroup] &= ~moved;
   }
   set_capacity(2 * slots);
-  tail_ = head + tail_ - head_;
-  head_ = head;
+  renumber(head, head + length());
 }
 
 // Wants is_mostly_past(). Slots behind the entries keep what was in them, which never counts.
 inline void Window::shrink() noexcept {
-  QueueEntry kept[kInline];
+  PackedEntry kept[kInline];
   std::size_t count = 0;
   for (std::size_t position = head_; position != tail_; ++position) {
     if (is_hole(position)) {
       holes_at(position) &= ~bit(position);
     } else {
-      kept[count++] = at(position);
+      const std::size_t i = position & wrap_;
+      kept[count++] = {key_[i], payload_[i].cookie, payload_[i].sequence};
     }
   }
   set_capacity(kInline);
-  head_ = tail_ = holes_ = 0;
-  for (std::size_t i = 0; i < count; ++i) append(kept[i]);
+  renumber(0, count);
+  holes_ = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    key_[i] = kept[i].key;
+    payload_[i] = {kept[i].cookie, kept[i].sequence};
+  }
 }
 
 // Moves into a new block for so many slots, and uses some of them.
 inline bool Window::grow_into_block(std::size_t block_slots, std::size_t slots) noexcept {
   NodeMemory& memory = resources_->memory;
   const std::size_t bytes = block_bytes(block_slots);
-  auto* block = static_cast<std::uint64_t*>(
+  auto* block = static_cast<PackedKey*>(
       block_slots == slots ? memory.allocate(bytes) : memory.reserve(bytes, block_bytes(slots)));
   if (block == nullptr) return false;
-  std::uint64_t* const mask = block + block_slots;
-  auto* payload = reinterpret_cast<Payload*>(mask + block_slots);
+  auto* payload = reinterpret_cast<Payload*>(block + block_slots);
   auto* holes = reinterpret_cast<std::uint64_t*>(payload + block_slots);
   std::size_t to = 0;
   for (std::size_t from = head_; from != tail_; ++from) {
     if (is_hole(from)) continue;
-    block[to] = bits_[from & wrap_];
-    mask[to] = mask_[from & wrap_];
+    block[to] = key_[from & wrap_];
     payload[to++] = payload_[from & wrap_];
   }
   // What lies behind the newest entry is compared with it but never counts; to write it here
   // would touch every page of a long window.
-  for (std::size_t i = to; i < std::min(slots, kGroup); ++i) block[i] = mask[i] = 0;
+  for (std::size_t i = to; i < std::min(slots, kGroup); ++i) block[i] = 0;
   std::fill_n(holes, words(slots), 0);
   release();
-  use(block, mask, payload, holes, block_slots, slots);
+  use(block, payload, holes, block_slots, slots);
   if (is_reserved()) tell_in_use();
-  head_ = 0;
-  tail_ = to;
+  renumber(0, to);
   holes_ = 0;
   return true;
 }

@@ -13,10 +13,12 @@ struct Kernels {
   // The oldest lane, from `oldest` on along `newer`, that is live and meets the key.
   LaneHit (*find_lane)(LaneBlock* oldest, LaneKey key, LaneCounts& counts) noexcept;
 
-  // Bit i: (bits[i] ^ query_bits) & mask[i] & query_mask == 0, for all i below count:
-  // keys_meet() on columns of keys. Columns begin on a cache line; count: 8, 16, 32 or 64.
-  std::uint64_t (*meeting)(const std::uint64_t* bits, const std::uint64_t* mask, std::size_t count,
-                           std::uint64_t query_bits, std::uint64_t query_mask) noexcept;
+  // Bit i: keys_meet() of keys[i] and the query, for all i below count. The column begins on a
+  // cache line; count: 8, 16, 32 or 64. The second one wants a column without wildcards.
+  std::uint64_t (*meeting)(const std::uint64_t* keys, std::size_t count, std::uint64_t query_bits,
+                           std::uint64_t query_mask) noexcept;
+  std::uint64_t (*meeting_exact)(const std::uint64_t* keys, std::size_t count,
+                                 std::uint64_t query_bits, std::uint64_t query_mask) noexcept;
 
   // The oldest lane that meets the key, by fingerprints of 8, 16 and 32 bits.
   LaneHit (*find_fingerprint8)(FingerprintBlock<std::uint8_t>* oldest,

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12 warns of the registers that its intrinsics leave undefined on purpose (bug 105593).
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include "simd/find_fingerprint.hpp"
 #include "simd/find_lane.hpp"
 #include "simd/meeting.hpp"
@@ -31,6 +35,7 @@ extern const Kernels kAvx512bwKernels;
 const Kernels kAvx512bwKernels = {"avx512bw",
                                   find_lane<xsimd::avx512bw>,
                                   meeting<xsimd::avx512bw>,
+                                  meeting_exact<xsimd::avx512bw>,
                                   find_fingerprint<xsimd::avx512bw, std::uint8_t>,
                                   find_fingerprint<xsimd::avx512bw, std::uint16_t>,
                                   find_fingerprint<xsimd::avx512bw, std::uint32_t>};

@@ -12,39 +12,59 @@
 
 namespace tagline::simd {
 
-// Of a number of keys that the compiler knows, so that nothing is counted at run time.
-template <class Arch, std::size_t count>
-[[gnu::always_inline]] inline std::uint64_t meeting(const std::uint64_t* bits,
-                                                    const std::uint64_t* mask,
+// Half a packed key that is a wildcard, in either half.
+constexpr std::uint64_t kOpenHalf = 0x80000000u;
+
+// Of a number of keys that the compiler knows, so that nothing is counted at run time. A half meets
+// the query if it does not differ, or is open: if the lesser one of both differences is 0.
+template <class Arch, bool exact, std::size_t count>
+[[gnu::always_inline]] inline std::uint64_t meeting(const std::uint64_t* keys,
                                                     std::uint64_t query_bits,
                                                     std::uint64_t query_mask) noexcept {
+  // No open tag meets a negative one: then nothing but this tag differs from itself in nothing.
+  const bool is_negative = query_bits >> 63 != 0;
+  const std::uint64_t open = (is_negative ? query_bits >> 32 : kOpenHalf) << 32 | kOpenHalf;
   std::uint64_t result = 0;
   if constexpr (std::is_same_v<Arch, ScalarArch>) {
     for (std::size_t i = 0; i < count; ++i) {
-      const bool meets = ((bits[i] ^ query_bits) & mask[i] & query_mask) == 0;
-      result |= std::uint64_t{meets} << i;
+      std::uint64_t differs = (keys[i] ^ query_bits) & query_mask;
+      if constexpr (!exact) {
+        const std::uint64_t from_open = keys[i] ^ open;
+        if (from_open << 32 == 0) differs = differs >> 32 << 32;
+        if (from_open >> 32 == 0) differs = differs << 32 >> 32;
+      }
+      result |= std::uint64_t{differs == 0} << i;
     }
   } else {
     using Batch = xsimd::batch<std::uint64_t, Arch>;
-    const Batch wanted_bits(query_bits);
-    const Batch wanted_mask(query_mask);
+    using Halves = xsimd::batch<std::uint32_t, Arch>;
 #pragma GCC unroll 64
     for (std::size_t i = 0; i < count; i += Batch::size) {
-      const auto differs = (Batch::load_aligned(bits + i) ^ wanted_bits) &
-                           (Batch::load_aligned(mask + i) & wanted_mask);
+      const Batch key = Batch::load_aligned(keys + i);
+      Batch differs = (key ^ Batch(query_bits)) & Batch(query_mask);
+      if constexpr (!exact) {
+        const Batch from_open = key ^ Batch(open);
+        differs = xsimd::bitwise_cast<Batch>(xsimd::min(xsimd::bitwise_cast<Halves>(differs),
+                                                        xsimd::bitwise_cast<Halves>(from_open)));
+      }
       result |= lane_bits(differs == Batch(std::uint64_t{0})) << i;
     }
   }
   return result;
 }
 
+template <class Arch, bool exact = false>
+std::uint64_t meeting(const std::uint64_t* keys, std::size_t count, std::uint64_t query_bits,
+                      std::uint64_t query_mask) noexcept {
+  if (count == 8) return meeting<Arch, exact, 8>(keys, query_bits, query_mask);
+  if (count == 16) return meeting<Arch, exact, 16>(keys, query_bits, query_mask);
+  if (count == 32) return meeting<Arch, exact, 32>(keys, query_bits, query_mask);
+  return meeting<Arch, exact, 64>(keys, query_bits, query_mask);
+}
 template <class Arch>
-std::uint64_t meeting(const std::uint64_t* bits, const std::uint64_t* mask, std::size_t count,
-                      std::uint64_t query_bits, std::uint64_t query_mask) noexcept {
-  if (count == 8) return meeting<Arch, 8>(bits, mask, query_bits, query_mask);
-  if (count == 16) return meeting<Arch, 16>(bits, mask, query_bits, query_mask);
-  if (count == 32) return meeting<Arch, 32>(bits, mask, query_bits, query_mask);
-  return meeting<Arch, 64>(bits, mask, query_bits, query_mask);
+std::uint64_t meeting_exact(const std::uint64_t* keys, std::size_t count, std::uint64_t query_bits,
+                            std::uint64_t query_mask) noexcept {
+  return meeting<Arch, true>(keys, count, query_bits, query_mask);
 }
 
 }  // namespace tagline::simd

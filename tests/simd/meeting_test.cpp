@@ -11,30 +11,40 @@ namespace tagline::simd {
 namespace {
 
 TEST(Meeting, EveryKernelAgreesWithTheDefinition) {
-  constexpr std::uint64_t kMasks[] = {kSourceMask | kTagMask, kTagMask, kSourceMask | kTagSign,
-                                      kTagSign};
   std::mt19937_64 random(1);
-  alignas(64) std::uint64_t bits[64];
-  alignas(64) std::uint64_t mask[64];
+  alignas(64) PackedKey keys[64];
+  bool only_exact = false;
   const auto any_key = [&] {
     const auto tag = static_cast<std::int32_t>(random() % 5) - 1;
-    const std::uint64_t insists = kMasks[random() % 8 < 5 ? 0 : random() % 4];
-    return MatchKey{key_bits(static_cast<std::int32_t>(random() % 4), tag) & insists, insists};
+    PackedKey key = key_bits(static_cast<std::int32_t>(random() % 4), tag);
+    if (!only_exact && random() % 4 == 0) key = (key & kTagMask) | kOpenSource;
+    if (!only_exact && random() % 4 == 0) key = (key & kSourceMask) | kOpenTag;
+    return key;
   };
   for (int round = 0; round < 20000; ++round) {
     const std::size_t count = std::size_t{8} << random() % 4;
-    const MatchKey query = any_key();
+    only_exact = false;
+    const MatchKey query = unpacked(any_key());
+    only_exact = round % 2 == 0;
     std::uint64_t expected = 0;
+    bool are_exact = true;
     for (std::size_t i = 0; i < 64; ++i) {
-      const MatchKey key = any_key();
-      bits[i] = key.bits;
-      mask[i] = key.mask;
+      keys[i] = any_key();
+      const MatchKey key = unpacked(keys[i]);
+      are_exact = are_exact && is_exact(keys[i]);
+      ASSERT_EQ(is_exact(keys[i]), key.mask == (kSourceMask | kTagMask));
+      ASSERT_EQ(packed(key), keys[i]);
+      ASSERT_EQ(keys_meet(keys[i], query), keys_meet(key, query));
       // What lies beyond the count must not show.
       if (i < count && keys_meet(key, query)) expected |= std::uint64_t{1} << i;
     }
     for (unsigned i = 0; available_kernels(i) != nullptr; ++i) {
-      ASSERT_EQ(available_kernels(i)->meeting(bits, mask, count, query.bits, query.mask), expected)
-          << available_kernels(i)->isa << ", round " << round << ", " << count << " keys";
+      const Kernels& kernels = *available_kernels(i);
+      ASSERT_EQ(kernels.meeting(keys, count, query.bits, query.mask), expected)
+          << kernels.isa << ", round " << round << ", " << count << " keys";
+      if (!are_exact) continue;
+      ASSERT_EQ(kernels.meeting_exact(keys, count, query.bits, query.mask), expected)
+          << kernels.isa << ", round " << round << ", " << count << " keys";
     }
   }
 }
