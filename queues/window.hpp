@@ -18,7 +18,8 @@ namespace tagline {
 //   payload  [ . . h x x o x t . ]     o: a hole, marked by
 //   holes      0 0 0 0 0 1 0 0 0       a bit of its own, so that no column is written
 //
-// A key is one word, wildcards included. Where none is about, a search need not ask for them.
+// A key is one word, wildcards included (see PackedKey), so an entry takes 24 bytes. While none has
+// wildcards, searches compare for equality alone.
 //
 // Positions count up and hold until the window is closed up, shrinks or grows; the ring
 // wraps underneath. The first eight entries lie in slots of the owner's. Holes go when
@@ -111,15 +112,17 @@ class Window {
     return Glance::taken;
   }
 
-  // Wants !full(), and that note_wild() was told of a wildcard before, or of one that came later.
+  // Wants !full(). Where the entry has wildcards, wants that note_wild() was called when all others
+  // that are older had come.
   void append(const PackedEntry& entry) noexcept {
     const std::size_t i = tail_++ & wrap_;
     key_[i] = entry.key;
     payload_[i] = {entry.cookie, entry.sequence};
   }
-  // The next entry that comes has wildcards.
+  // The next entry that will come has wildcards. Nothing need come: then searches ask for them in
+  // vain, until what is here now has left.
   void note_wild() noexcept { wild_end_ = tail_ + 1; }
-  // Some entries have wildcards, or had and went after older ones.
+  // Some entries have wildcards, or had and left before older ones did.
   bool holds_wild() const noexcept { return head_ < wild_end_; }
 
   // The oldest position that meets the key, or kNone.
@@ -413,7 +416,7 @@ class Window {
   PackedKey* key_;
   Payload* payload_;
   std::uint64_t repeats_;     // times a group of bits of one capacity: the word is full of them
-  std::size_t wild_end_ = 0;  // behind the newest entry with wildcards
+  std::size_t wild_end_ = 0;  // behind the last entry with wildcards that came, or will come
   std::uint64_t* hole_bits_;  // nullptr: the inline slots, which are one group
   std::size_t block_slots_;   // there are addresses for
   std::size_t used_slots_;    // of these have ever been used

@@ -21,7 +21,8 @@ template <class Arch, bool exact, std::size_t count>
 [[gnu::always_inline]] inline std::uint64_t meeting(const std::uint64_t* keys,
                                                     std::uint64_t query_bits,
                                                     std::uint64_t query_mask) noexcept {
-  // No open tag meets a negative one: then nothing but this tag differs from itself in nothing.
+  // An open tag meets no negative one: for that, what a tag is compared with to see whether it is
+  // open is the negative tag once more, which changes nothing.
   const bool is_negative = query_bits >> 63 != 0;
   const std::uint64_t open = (is_negative ? query_bits >> 32 : kOpenHalf) << 32 | kOpenHalf;
   std::uint64_t result = 0;

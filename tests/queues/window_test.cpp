@@ -27,10 +27,13 @@ class Twin {
   bool append(const MatchKey& key) {
     if (window.full() && !window.grow()) return false;
     if (key.mask != kAll) window.note_wild();
+    append_noted(key);
+    return true;
+  }
+  void append_noted(const MatchKey& key) {
     window.append({packed(key), reinterpret_cast<void*>(next), next});
     expected.push_back({key, reinterpret_cast<void*>(next), next});
     ++next;
-    return true;
   }
   std::size_t expected_find(const MatchKey& key) const {
     const auto hit = std::find_if(expected.begin(), expected.end(), [&](const QueueEntry& entry) {
@@ -381,6 +384,26 @@ TEST(Window, ThatWasLongGrowsRatherThanBeClosedUpForEachEntry) {
   }
 }
 
+// Its owner keeps the newest entry for itself, until another one comes.
+TEST(Window, ANotedWildcardMayComeAfterTheWindowHasGrownOrShrunk) {
+  for (const std::size_t left : {0u, 1u, 3u}) {
+    for (const bool shrinks : {false, true}) {
+      Twin twin;
+      for (int tag = 0; tag < 300; ++tag) ASSERT_TRUE(twin.append(exact(0, tag)));
+      while (twin.expected.size() > left + 4) twin.erase(twin.expected.size() / 2);
+      EXPECT_FALSE(twin.window.holds_wild());
+      twin.window.note_wild();
+      while (twin.expected.size() > left) twin.erase(twin.expected.size() - 1);
+      if (shrinks) twin.window.shrink();
+      ASSERT_TRUE(twin.window.grow());
+      twin.append_noted(any_source(7));
+      EXPECT_TRUE(twin.window.holds_wild());
+      ASSERT_NO_FATAL_FAILURE(twin.take(exact(5, 7)));
+      ASSERT_NO_FATAL_FAILURE(twin.expect_all());
+    }
+  }
+}
+
 TEST(Window, FollowsAVectorThroughRandomCalls) {
   for (unsigned isa = 0; simd::available_kernels(isa) != nullptr; ++isa) {
     for (std::uint32_t seed = 1; seed <= 12; ++seed) {
@@ -389,15 +412,17 @@ TEST(Window, FollowsAVectorThroughRandomCalls) {
       // Few keys and many; with little memory now and then.
       const int keys = seed % 3 == 0 ? 3 : 60;
       Twin twin(isa, seed % 4 == 0 ? 4096 : 0);
+      bool without_wildcards = false;
       const auto any_key = [&]() -> MatchKey {
         const int tag = below(keys) - keys / 5;
-        const int kind = below(12);
+        const int kind = without_wildcards ? 3 : below(12);
         return kind == 0   ? any_source(tag)
                : kind == 1 ? any_tag(below(3))
                : kind == 2 ? kAnything
                            : exact(below(3), tag);
       };
       for (int call = 0; call < 4000; ++call) {
+        without_wildcards = call / 150 % 3 != 0;  // till the last ones have left
         constexpr int kAppends[] = {60, 45, 10};
         if (below(100) < kAppends[call / 700 % 3]) {
           twin.append(any_key());
