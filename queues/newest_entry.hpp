@@ -63,8 +63,8 @@ concept KeepsGroup = requires(Structure structure) {
 //   indexes_one(), take_last(found, cookie)  the index holds one entry; take_found() for that
 //   last_gone()                      the sequence number of what left the index last
 //   slot_hint()                      where the slots of a large index are, see KeyTable
-//   note_wild()                      called when the newest entry has wildcards, as soon as it waits
-//                                    here; append() then takes entries as PackedEntry
+//   note_wild()                      called as an entry with wildcards comes to wait here; append()
+//                                    then takes a PackedEntry
 //   is_one_group()                   all it has can be compared at once;
 //   take_from_group(key, cookie, count)  then: take() by that
 //
