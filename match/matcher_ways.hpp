@@ -123,37 +123,39 @@ class MatcherWays : public tagline_matcher {
     return wait<own, unmet>(context, bits, cookie, handle...);
   }
 
-  // Where there is none: what is at hand.
-  template <tagline_side own, Unmet unmet, class... Handle>
+  // Where there is none: what is at hand. exact: or a receive with wildcards.
+  template <tagline_side own, Unmet unmet, bool exact = true, class... Handle>
   [[gnu::noinline, gnu::flatten]] tagline_status glance(Context* context, std::uint64_t bits,
                                                         void* cookie, void** met,
                                                         Handle... handle) noexcept {
     constexpr tagline_side side = other_side(own);
-    const MatchKey key = {bits, kSourceMask | kTagMask};
+    Queue& other = queue_of(*context, side);
+    const MatchKey key = key_of<exact>(bits);
+    if constexpr (!exact && OffersIndex<Queue>) other.note_wild_search();
     // What is taken ends here, where the queue counts it. With one end for all that it may take,
     // behind a jump, a thread alone takes 4 % more (Zen 3).
     const auto count_and_end = [this](std::uint64_t depth, bool taken) {
       counter_of(side_of(side))(depth, taken);
       if (taken) turns_.end();
     };
-    const Glance seen = queue_of(*context, side).take_at_hand(key, met, count_and_end);
+    const Glance seen = other.take_at_hand(key, met, count_and_end);
     if (seen == Glance::taken) return TAGLINE_MATCHED;
-    if (seen == Glance::none) return wait<own, unmet>(context, bits, cookie, handle...);
+    if (seen == Glance::none) return wait<own, unmet, exact>(context, bits, cookie, handle...);
     if constexpr (OffersGroup<Queue>)
-      return compare<own, unmet>(context, bits, cookie, met, handle...);
-    return search<own, unmet>(context, bits, cookie, met, handle...);
+      return compare<own, unmet, exact>(context, bits, cookie, met, handle...);
+    return search<own, unmet, exact>(context, bits, cookie, met, handle...);
   }
 
   // Where that does not tell, and the queue is short: all of it.
-  template <tagline_side own, Unmet unmet, class... Handle>
+  template <tagline_side own, Unmet unmet, bool exact, class... Handle>
   [[gnu::noinline, gnu::flatten]] tagline_status compare(Context* context, std::uint64_t bits,
                                                          void* cookie, void** met,
                                                          Handle... handle) noexcept {
     constexpr tagline_side side = other_side(own);
     Queue& other = queue_of(*context, side);
     if (!other.is_one_group()) [[unlikely]]
-      return search<own, unmet>(context, bits, cookie, met, handle...);
-    const MatchKey key = {bits, kSourceMask | kTagMask};
+      return search<own, unmet, exact>(context, bits, cookie, met, handle...);
+    const MatchKey key = key_of<exact>(bits);
     const auto count = [this](std::uint64_t depth, bool taken) {
       Side& searched = side_of(side);
       searched.left += taken;
@@ -164,34 +166,43 @@ class MatcherWays : public tagline_matcher {
     if (other.is_indexed() && side_of(side).pause_at == 0) [[unlikely]]
       plan_pause(side_of(side));
     if (taken) return done(TAGLINE_MATCHED);
-    return wait<own, unmet>(context, bits, cookie, handle...);
+    return wait<own, unmet, exact>(context, bits, cookie, handle...);
   }
 
-  template <tagline_side own, Unmet unmet, class... Handle>
+  template <tagline_side own, Unmet unmet, bool exact = true, class... Handle>
   [[gnu::noinline, gnu::flatten]] tagline_status search(Context* context, std::uint64_t bits,
                                                         void* cookie, void** met,
                                                         Handle... handle) noexcept {
-    const MatchKey key = {bits, kSourceMask | kTagMask};
+    const MatchKey key = key_of<exact>(bits);
     if (search_and_take<other_side(own)>(context, key, met)) return done(TAGLINE_MATCHED);
-    if constexpr (unmet == Unmet::waits) return append<own>(context, bits, cookie, handle...);
+    if constexpr (unmet == Unmet::waits) {
+      return queue_of(*context, own).has_room()
+                 ? push<own, exact>(context, bits, cookie, handle...)
+                 : append_behind<own, exact>(context, bits, cookie, handle...);
+    }
     return done(TAGLINE_NOT_FOUND);
   }
 
-  template <tagline_side own, Unmet unmet, class... Handle>
+  template <tagline_side own, Unmet unmet, bool exact = true, class... Handle>
   tagline_status wait(Context* context, std::uint64_t bits, void* cookie,
                       Handle... handle) noexcept {
-    if constexpr (unmet == Unmet::waits) return append_exact<own>(context, bits, cookie, handle...);
-    return done(TAGLINE_NOT_FOUND);
+    if constexpr (unmet == Unmet::leaves) return done(TAGLINE_NOT_FOUND);
+    if constexpr (unmet == Unmet::waits && exact)
+      return append_exact<own>(context, bits, cookie, handle...);
+    if constexpr (unmet == Unmet::waits && !exact)
+      return append_any(context, bits, cookie, handle...);
   }
 
   // The same for receives with wildcards, where there is no index.
   template <Unmet unmet, class... Handle>
   [[gnu::noinline]] tagline_status meet_any(Context* context, std::uint64_t bits, void* receive,
                                             void** message, Handle... handle) noexcept {
-    if (!context->unexpected.empty())
-      return search_any<unmet>(context, bits, receive, message, handle...);
-    if constexpr (unmet == Unmet::waits) return append_any(context, bits, receive, handle...);
-    return done(TAGLINE_NOT_FOUND);
+    constexpr tagline_side own = TAGLINE_POSTED;
+    if (context->unexpected.empty())
+      return wait<own, unmet, /*exact=*/false>(context, bits, receive, handle...);
+    if constexpr (OffersAtHand<Queue>)
+      return glance<own, unmet, /*exact=*/false>(context, bits, receive, message, handle...);
+    return search<own, unmet, /*exact=*/false>(context, bits, receive, message, handle...);
   }
 
   template <Unmet unmet, class... Handle>
@@ -210,28 +221,13 @@ class MatcherWays : public tagline_matcher {
                                                                 std::uint64_t bits, void* receive,
                                                                 void** message,
                                                                 Handle... handle) noexcept {
+    constexpr tagline_side own = TAGLINE_POSTED;
     if (!context->unexpected.lists_none(bits))
-      return search_any<unmet>(context, bits, receive, message, handle...);
+      return search<own, unmet, /*exact=*/false>(context, bits, receive, message, handle...);
     const MatchKey key = unpacked(bits);
     if (context->unexpected.take_newest(key, message, counter_of(unexpected_)))
       return done(TAGLINE_MATCHED);
-    if constexpr (unmet == Unmet::waits) return append_any(context, bits, receive, handle...);
-    return done(TAGLINE_NOT_FOUND);
-  }
-
-  template <Unmet unmet, class... Handle>
-  [[gnu::noinline, gnu::flatten]] tagline_status search_any(Context* context, std::uint64_t bits,
-                                                            void* receive, void** message,
-                                                            Handle... handle) noexcept {
-    const MatchKey key = unpacked(bits);
-    if (search_and_take<TAGLINE_UNEXPECTED>(context, key, message)) return done(TAGLINE_MATCHED);
-    if constexpr (unmet == Unmet::waits) {
-      return context->posted.has_room()
-                 ? push<TAGLINE_POSTED, /*exact=*/false>(context, bits, receive, handle...)
-                 : append_behind<TAGLINE_POSTED, /*exact=*/false>(context, bits, receive,
-                                                                  handle...);
-    }
-    return done(TAGLINE_NOT_FOUND);
+    return wait<own, unmet, /*exact=*/false>(context, bits, receive, handle...);
   }
 
   // Three ways to take what a look has found: what calls nothing, and so saves no registers; the
@@ -411,7 +407,7 @@ class MatcherWays : public tagline_matcher {
 
   template <tagline_side which, bool exact = true>
   tagline_status append_behind(Context* context, std::uint64_t bits, void* cookie,
-                               tagline_handle* handle) noexcept {
+                               tagline_handle* handle = nullptr) noexcept {
     if constexpr (OffersIndex<Queue>) {
       Queue& queue = queue_of(*context, which);
       if (!queue.holds_newest() || queue.pass_on_at_once()) {
@@ -427,7 +423,7 @@ class MatcherWays : public tagline_matcher {
 
   template <tagline_side which, bool exact = true>
   tagline_status append(Context* context, std::uint64_t bits, void* cookie,
-                        tagline_handle* handle = nullptr) noexcept {
+                        tagline_handle* handle) noexcept {
     Queue& queue = queue_of(*context, which);
     if (!queue.has_room() && !make_room(queue, side_of(which))) [[unlikely]]
       return done(no_memory());
@@ -437,7 +433,7 @@ class MatcherWays : public tagline_matcher {
   // Wants room.
   template <tagline_side which, bool exact = true>
   tagline_status push(Context* context, std::uint64_t bits, void* cookie,
-                      tagline_handle* handle) noexcept {
+                      tagline_handle* handle = nullptr) noexcept {
     if constexpr (kMayNumber<which>) {
       if (is_numbered_next<which>()) [[unlikely]]
         return number_and_push(context, bits, cookie);

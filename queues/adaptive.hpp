@@ -96,7 +96,8 @@ class WindowedIndex {
   // The index holds something.
   bool is_indexed() const noexcept { return indexed_ != nullptr; }
 
-  // See queues/newest_entry.hpp; both want !is_indexed().
+  // See queues/newest_entry.hpp; they want !is_indexed().
+  void note_wild_search() noexcept { decision_.note_wild(); }
   Glance take_oldest(const MatchKey& key, void** cookie) noexcept {
     return window_.take_oldest(key, cookie);
   }

@@ -26,6 +26,7 @@ class IndexDecision {
   void note_search(const MatchKey& key) noexcept {
     wild_search_ |= key.mask != (kSourceMask | kTagMask);
   }
+  void note_wild() noexcept { wild_search_ = true; }
   // Searches with wildcards have not been seen for so long that an index may be worth it again.
   bool is_calm(std::uint64_t newest) noexcept {
     if (std::exchange(wild_search_, false)) calm_since_ = newest;

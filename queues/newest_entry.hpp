@@ -47,6 +47,7 @@ concept KeepsGroup = requires(Structure structure) {
 //
 //   take_oldest(key, cookie)         take(), if one look finds the oldest entry to be the
 //                                    match; none: it is no match
+//   note_wild_search()               told of searches with wildcards that take_oldest() may end
 //   number_without_match(key)        then: 1 or 2, if there are so many entries and one look tells
 //                                    that none is; else 0
 //   take_in(entry)                   append() by another way, where has_room() says no;
@@ -162,6 +163,8 @@ class alignas(kCacheLine) NewestEntry {
     older_.note_wild();
   }
 
+  // Told before a receive with wildcards searches by take_at_hand().
+  void note_wild_search() noexcept requires KeepsIndex<Structure> { older_.note_wild_search(); }
   // Wants !empty() and !is_indexed(). The match is the oldest entry, or the newest if all
   // older ones are seen to be no match.
   template <class Count>
