@@ -41,7 +41,7 @@ class Script {
 
  private:
   friend class Workload;
-  // Small, as all steps are read again in each pass, out of the caches that the queue is in.
+  // Small: each pass reads all steps again, and they share the caches with the queue.
   struct Step {
     std::int32_t source;
     std::int32_t tag;
@@ -149,8 +149,8 @@ class Workload {
   // Untouched, and so without memory, but for structures that keep entries in requests.
   const std::unique_ptr<Request[], decltype(&std::free)> requests_;
   Request partner_;       // cookie of the side that searches and is never queued
-  std::size_t next_ = 0;     // place in steps that are taken one by one
-  std::uint32_t turn_;       // request, where entries take turns
+  std::size_t next_ = 0;  // place in steps that are taken one by one
+  std::uint32_t turn_;    // request, where entries take turns
 };
 
 // Writes and reads more than the caches hold.

@@ -123,7 +123,7 @@ class MatcherWays : public tagline_matcher {
     return wait<own, unmet>(context, bits, cookie, handle...);
   }
 
-  // Where there is none: what is at hand. exact: or a receive with wildcards.
+  // Where there is none: what is at hand. exact: false of a receive with wildcards, here and below.
   template <tagline_side own, Unmet unmet, bool exact = true, class... Handle>
   [[gnu::noinline, gnu::flatten]] tagline_status glance(Context* context, std::uint64_t bits,
                                                         void* cookie, void** met,
@@ -186,11 +186,13 @@ class MatcherWays : public tagline_matcher {
   template <tagline_side own, Unmet unmet, bool exact = true, class... Handle>
   tagline_status wait(Context* context, std::uint64_t bits, void* cookie,
                       Handle... handle) noexcept {
-    if constexpr (unmet == Unmet::leaves) return done(TAGLINE_NOT_FOUND);
-    if constexpr (unmet == Unmet::waits && exact)
+    if constexpr (unmet == Unmet::leaves) {
+      return done(TAGLINE_NOT_FOUND);
+    } else if constexpr (exact) {
       return append_exact<own>(context, bits, cookie, handle...);
-    if constexpr (unmet == Unmet::waits && !exact)
+    } else {
       return append_any(context, bits, cookie, handle...);
+    }
   }
 
   // The same for receives with wildcards, where there is no index.
