@@ -33,7 +33,7 @@ extern const Kernels kAvx2Kernels;
 const Kernels kAvx2Kernels = {"avx2",
                               find_lane<xsimd::avx2>,
                               meeting<xsimd::avx2>,
-                              meeting_exact<xsimd::avx2>,
+                              meeting<xsimd::avx2, /*exact=*/true>,
                               find_fingerprint<xsimd::avx2, std::uint8_t>,
                               find_fingerprint<xsimd::avx2, std::uint16_t>,
                               find_fingerprint<xsimd::avx2, std::uint32_t>};

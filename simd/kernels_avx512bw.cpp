@@ -35,7 +35,7 @@ extern const Kernels kAvx512bwKernels;
 const Kernels kAvx512bwKernels = {"avx512bw",
                                   find_lane<xsimd::avx512bw>,
                                   meeting<xsimd::avx512bw>,
-                                  meeting_exact<xsimd::avx512bw>,
+                                  meeting<xsimd::avx512bw, /*exact=*/true>,
                                   find_fingerprint<xsimd::avx512bw, std::uint8_t>,
                                   find_fingerprint<xsimd::avx512bw, std::uint16_t>,
                                   find_fingerprint<xsimd::avx512bw, std::uint32_t>};

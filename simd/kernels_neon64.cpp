@@ -37,7 +37,7 @@ extern const Kernels kNeon64Kernels;
 const Kernels kNeon64Kernels = {"neon64",
                                 find_lane<xsimd::neon64>,
                                 meeting<xsimd::neon64>,
-                                meeting_exact<xsimd::neon64>,
+                                meeting<xsimd::neon64, /*exact=*/true>,
                                 find_fingerprint<xsimd::neon64, std::uint8_t>,
                                 find_fingerprint<xsimd::neon64, std::uint16_t>,
                                 find_fingerprint<xsimd::neon64, std::uint32_t>};

@@ -9,7 +9,7 @@ extern const Kernels kScalarKernels;
 const Kernels kScalarKernels = {"scalar",
                                 find_lane<ScalarArch>,
                                 meeting<ScalarArch>,
-                                meeting_exact<ScalarArch>,
+                                meeting<ScalarArch, /*exact=*/true>,
                                 find_fingerprint<ScalarArch, std::uint8_t>,
                                 find_fingerprint<ScalarArch, std::uint16_t>,
                                 find_fingerprint<ScalarArch, std::uint32_t>};

@@ -30,7 +30,7 @@ extern const Kernels kSse2Kernels;
 const Kernels kSse2Kernels = {"sse2",
                               find_lane<xsimd::sse2>,
                               meeting<xsimd::sse2>,
-                              meeting_exact<xsimd::sse2>,
+                              meeting<xsimd::sse2, /*exact=*/true>,
                               find_fingerprint<xsimd::sse2, std::uint8_t>,
                               find_fingerprint<xsimd::sse2, std::uint16_t>,
                               find_fingerprint<xsimd::sse2, std::uint32_t>};

@@ -62,10 +62,5 @@ std::uint64_t meeting(const std::uint64_t* keys, std::size_t count, std::uint64_
   if (count == 32) return meeting<Arch, exact, 32>(keys, query_bits, query_mask);
   return meeting<Arch, exact, 64>(keys, query_bits, query_mask);
 }
-template <class Arch>
-std::uint64_t meeting_exact(const std::uint64_t* keys, std::size_t count, std::uint64_t query_bits,
-                            std::uint64_t query_mask) noexcept {
-  return meeting<Arch, true>(keys, count, query_bits, query_mask);
-}
 
 }  // namespace tagline::simd
