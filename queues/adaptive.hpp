@@ -98,6 +98,7 @@ class WindowedIndex {
 
   // See queues/newest_entry.hpp; they want !is_indexed().
   void note_wild_search() noexcept { decision_.note_wild(); }
+  bool is_oldest_likely() const noexcept { return window_.is_oldest_likely(); }
   Glance take_oldest(const MatchKey& key, void** cookie) noexcept {
     return window_.take_oldest(key, cookie);
   }

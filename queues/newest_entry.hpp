@@ -47,7 +47,8 @@ concept KeepsGroup = requires(Structure structure) {
 //
 //   take_oldest(key, cookie)         take(), if one look finds the oldest entry to be the
 //                                    match; none: it is no match
-//   note_wild_search()               told of searches with wildcards that take_oldest() may end
+//   is_oldest_likely(), note_wild_search()  it may be, by the latest matches; told of a search with
+//                                    wildcards that take_oldest() may end
 //   number_without_match(key)        then: 1 or 2, if there are so many entries and one look tells
 //                                    that none is; else 0
 //   take_in(entry)                   append() by another way, where has_room() says no;
@@ -163,7 +164,10 @@ class alignas(kCacheLine) NewestEntry {
     older_.note_wild();
   }
 
-  // Told before a receive with wildcards searches by take_at_hand().
+  // For receives with wildcards: whether take_at_hand() is worth while, and what it is told then.
+  bool is_glance_likely() const noexcept requires KeepsIndex<Structure> {
+    return older_.empty() || older_.is_oldest_likely();
+  }
   void note_wild_search() noexcept requires KeepsIndex<Structure> { older_.note_wild_search(); }
   // Wants !empty() and !is_indexed(). The match is the oldest entry, or the newest if all
   // older ones are seen to be no match.

@@ -66,6 +66,11 @@ class Window {
   bool has_room() const noexcept { return length() < room_; }
   void set_room(std::size_t entries) noexcept { room_ = entries; }
 
+  // A glance is worth its while: neither has a later entry gone before the oldest, nor has any of
+  // the latest matches passed more than a glance tells. Where these come in random order a glance
+  // would find something now and then, which no processor can foresee.
+  bool is_oldest_likely() const noexcept { return (holes_ | scattered_) == 0; }
+
   // Takes the oldest entry if it meets the key; none: it does not. Wants !empty().
   Glance take_oldest(const MatchKey& key, void** cookie) noexcept {
     if (!is_oldest_likely()) return Glance::unknown;
@@ -269,10 +274,6 @@ class Window {
   }
   static constexpr std::size_t words(std::size_t capacity) noexcept { return capacity / kGroup; }
 
-  // A glance is worth its while: neither has a later entry gone before the oldest, nor has any of
-  // the latest matches passed more than a glance tells. Where these come in random order a glance
-  // would find something now and then, which no processor can foresee.
-  bool is_oldest_likely() const noexcept { return (holes_ | scattered_) == 0; }
   void note_match(std::size_t passed) noexcept {
     scattered_ = scattered_ >> 1 | passed / kAtHand << kRemembered;
   }
