@@ -264,7 +264,7 @@ TEST(Window, LargeOneTellsAndCountsWhatItUses) {
       ASSERT_TRUE(!window.full() || window.grow());
       window.append({packed(exact(0, 0)), nullptr, i});
       const std::size_t used = resources.memory.used_bytes();
-      ASSERT_LE(used, std::max<std::size_t>(16, i) * 66);
+      ASSERT_LE(used, std::max<std::size_t>(16, i) * 50);
       ASSERT_LE(regions.bytes(), used);
       ASSERT_GE(regions.bytes(), used / 66 * 65);
     }
