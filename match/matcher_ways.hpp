@@ -238,8 +238,8 @@ class MatcherWays : public tagline_matcher {
   // Three ways to take what a look has found: what calls nothing, and so saves no registers; the
   // last entry of an index; and what always does.
   template <tagline_side which, class Found>
-  [[gnu::noinline, gnu::flatten]] tagline_status take_found_at_hand(Context* context, Found found,
-                                                                    void** cookie) noexcept {
+  [[gnu::always_inline]] tagline_status take_found_at_hand(Context* context, Found found,
+                                                           void** cookie) noexcept {
     Queue& queue = queue_of(*context, which);
     if (queue.indexes_one()) [[unlikely]]
       return take_last<which>(context, found, cookie);

@@ -330,7 +330,7 @@ class WindowedIndex {
   }
   // Entries that are compared faster than indexed, where there has been an index.
   std::size_t most_before_index() const noexcept {
-    return index_->has_views() && index_->peak() < kMany ? Window::kGroup : 0;
+    return index_->has_views() && index_->peak() <= kMany ? Window::kGroup : 0;
   }
 
   // A short window is full of holes, and worth an index; wildcards have not been seen lately.

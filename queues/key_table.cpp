@@ -63,14 +63,18 @@ void KeyTable::pop_further(Slot* slot) noexcept {
   }
   if (old_.slots != nullptr) {
     move_some(kMovesPerCall);
-  } else if (--pops_until_check_ == 0) {
-    check_size();
+  } else {
+    count_pop();
   }
 }
 
 bool KeyTable::make_room() noexcept {
   if (!pool_->has_node() && !pool_->grow()) return false;
-  if (size_ < limit_) return true;
+  if (pops_until_check_ <= 0 && now_.slots != nullptr && !is_moving()) check_size();
+  if (size_ < limit_) {
+    set_room();
+    return true;
+  }
   // Moving is long done when the new table is full: it grew by at least as many
   // keys as calls were needed.
   move_some(old_.capacity());
@@ -78,7 +82,13 @@ bool KeyTable::make_room() noexcept {
   // No memory for a larger table: this one serves, more slowly, until it is nearly full.
   if (now_.slots == nullptr || size_ >= now_.capacity() / 8 * 7) return false;
   limit_ = size_ + 1;
+  set_room();
   return true;
+}
+
+void KeyTable::set_room() noexcept {
+  while (peak() <= size_) ++peak_step_;
+  room_ = is_moving() ? 0 : std::min(limit_, peak());
 }
 
 void KeyTable::expect(std::size_t keys) noexcept {
@@ -96,8 +106,7 @@ bool KeyTable::start_moving(std::size_t capacity) noexcept {
   strayed_ = old_.capacity();
   now_ = {slots, slots + capacity - 1, 64 - static_cast<unsigned>(std::countr_zero(capacity)), 0};
   limit_ = limit_of(capacity);
-  peak_ = size_;
-  pops_until_check_ = capacity;
+  begin_count();
   if (old_.slots == nullptr) {
     NodeMemory::supply(slots, capacity * sizeof(Slot));
     return true;
@@ -110,15 +119,21 @@ bool KeyTable::start_moving(std::size_t capacity) noexcept {
 
 void KeyTable::check_size() noexcept {
   const std::size_t capacity = now_.capacity();
-  if (capacity > kLeastCapacity && peak_ < limit_ / 8) {
+  if (capacity > kLeastCapacity && peak() < limit_ / 8) {
     if (start_moving(capacity / 2)) return;
   } else if (now_.gaps > capacity / kManyGaps && capacity < kMostForGaps &&
-             peak_ >= limit_of(2 * capacity) / 8) {
+             peak() >= limit_of(2 * capacity) / 8) {
     if (start_moving(capacity * 2)) return;
   }
-  peak_ = size_;
-  pops_until_check_ = capacity;
+  begin_count();
+}
+
+// Of pops, gaps and the peak, until the size is looked at again.
+void KeyTable::begin_count() noexcept {
+  pops_until_check_ = static_cast<std::int32_t>(std::min(now_.capacity(), kMostUnchecked));
   now_.gaps = 0;
+  peak_step_ = 0;
+  set_room();
 }
 
 void KeyTable::move_some(std::size_t slots) noexcept {
@@ -134,6 +149,7 @@ void KeyTable::move_some(std::size_t slots) noexcept {
   }
   if (moved_ > mask) {
     release(old_);
+    set_room();
   } else if (moved_ - discarded_ >= kDiscardedSlots) {
     discard_moved();
   }
@@ -209,6 +225,7 @@ void KeyTable::forget() noexcept {
   }
   release(old_);
   size_ = 0;
+  set_room();
 }
 
 void KeyTable::clear() noexcept {

@@ -36,7 +36,8 @@ namespace tagline {
 // A table shrinks when in as many pops as it has slots it was never an eighth as
 // full as it may be: a queue that fills and drains again and again keeps its size. It grows, up to
 // 2 MiB, when many of these pops left a gap to be closed, which nobody can foresee: keys that count
-// up are spread evenly and leave none, others leave fewer the more slots there are.
+// up are spread evenly and leave none, others leave fewer the more slots there are. The push that
+// follows looks at that.
 //
 // Guarantees: find is O(1) expected and does not write; push and pop are O(1)
 // expected, growth included (kMovesPerSearch slots are moved at most, and what is left when the
@@ -99,8 +100,9 @@ class alignas(kCacheLine) KeyTable {
   std::size_t size() const noexcept { return size_; }
   std::size_t capacity() const noexcept { return now_.capacity() + old_.capacity(); }  // slots
   bool empty() const noexcept { return size_ == 0; }
-  // The largest size() of late: since as many pops as there are slots, or fewer.
-  std::size_t peak() const noexcept { return peak_; }
+  // The largest size() of late, since as many pops as there are slots, or fewer: rounded up to a
+  // power of two, or one and a half of it.
+  std::size_t peak() const noexcept { return std::size_t{2 + peak_step_ % 2} << peak_step_ / 2; }
   bool is_moving() const noexcept { return old_.slots != nullptr; }
 
   Slot* find(std::uint64_t key) const noexcept { return empty() ? nullptr : look(key); }
@@ -133,7 +135,7 @@ class alignas(kCacheLine) KeyTable {
 
   // Makes push() possible; false if there is no memory for it.
   bool reserve() noexcept {
-    if (size_ < limit_ && pool_->has_node()) [[likely]]
+    if (size_ < room_ && pool_->has_node()) [[likely]]
       return true;
     return make_room();
   }
@@ -149,10 +151,8 @@ class alignas(kCacheLine) KeyTable {
     put(place_of(key), key, item);
   }
 
-  // Room for that many keys, and nothing has to move.
-  bool has_room(std::size_t keys) const noexcept {
-    return size_ + (keys - 1) < limit_ && old_.slots == nullptr;
-  }
+  // Room for that many keys, and there is nothing else to see to.
+  bool has_room(std::size_t keys) const noexcept { return size_ + (keys - 1) < room_; }
 
   // push() without reserve(), where has_room() and it takes no memory; false: nothing has
   // changed.
@@ -219,8 +219,6 @@ class alignas(kCacheLine) KeyTable {
       return item;
     }
     vacate(slot);
-    if (pops_until_check_ == 0) [[unlikely]]
-      check_size();
     return item;
   }
 
@@ -232,9 +230,7 @@ class alignas(kCacheLine) KeyTable {
     vacate(slot);
     return true;
   }
-  bool pops_now(const Slot* slot) const noexcept {
-    return slot->more.is_bare() && pops_until_check_ != 1;
-  }
+  static bool pops_now(const Slot* slot) noexcept { return slot->more.is_bare(); }
 
   // Takes the item with this sequence number out of a slot.
   void erase(Slot* slot, std::uint64_t sequence) noexcept {
@@ -275,7 +271,7 @@ class alignas(kCacheLine) KeyTable {
   void abandon() noexcept {
     release(now_);
     release(old_);
-    size_ = limit_ = 0;
+    size_ = limit_ = room_ = 0;
   }
 
  private:
@@ -302,6 +298,7 @@ class alignas(kCacheLine) KeyTable {
   static constexpr std::size_t kDiscardedSlots = 8192;  // at a time: 256 KiB
   static constexpr std::size_t kSuppliedSlots = 1024;   // at a time: 32 KiB
   static constexpr std::size_t kMostExpected = 2048;    // keys
+  static constexpr std::size_t kMostUnchecked = std::size_t{1} << 30;  // pops
   static constexpr unsigned kMovesPerCall = 8;
   static constexpr unsigned kMovesPerSearch = 64;  // some hundred nanoseconds, and soon done
 
@@ -336,9 +333,11 @@ class alignas(kCacheLine) KeyTable {
     }
     return slot;
   }
+  // What an empty slot has further is nothing, and no mark.
   void fill(Slot* slot, std::uint64_t key, const IndexItem& item) noexcept {
-    *slot = {key, item, {}};
-    if (++size_ > peak_) peak_ = size_;
+    slot->key = key;
+    slot->oldest = item;
+    ++size_;
   }
   bool push_further(Slot* slot, const IndexItem& item) noexcept {
     if (!pool_->has_node()) return false;
@@ -359,7 +358,11 @@ class alignas(kCacheLine) KeyTable {
     keep_no_loads();
     slot->oldest.sequence = 0;
     --size_;
-    --pops_until_check_;
+    count_pop();
+  }
+  void count_pop() noexcept {
+    if (--pops_until_check_ == 0) [[unlikely]]
+      room_ = 0;
   }
 
   Slot* look_while_moving(std::uint64_t key) const noexcept;
@@ -374,6 +377,8 @@ class alignas(kCacheLine) KeyTable {
   bool make_room() noexcept;
   bool start_moving(std::size_t capacity) noexcept;
   void check_size() noexcept;
+  void set_room() noexcept;
+  void begin_count() noexcept;
   void move_some(std::size_t slots) noexcept;
   void supply_next() const noexcept;
   void discard_moved() noexcept;
@@ -385,9 +390,11 @@ class alignas(kCacheLine) KeyTable {
   // Up to old_.slots one line: all that most calls look at, but for the slot.
   Table now_;
   std::size_t size_ = 0;
+  std::size_t room_ = 0;   // of size_, before a push has more to see to: at most limit_ and peak(),
+                           // and 0 as long as the table moves
   std::size_t limit_ = 0;  // of size_, before the table has to grow
-  std::size_t peak_ = 0;   // of size_, since the table's size was last looked at
-  std::size_t pops_until_check_ = 0;
+  std::int32_t pops_until_check_ = 0;
+  std::uint32_t peak_step_ = 0;  // see peak()
   Table old_;
   std::size_t start_ = 0;      // in the old table, where moving began: behind an empty slot
   std::size_t moved_ = 0;      // its slots moved, counted from there
