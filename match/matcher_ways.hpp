@@ -323,9 +323,13 @@ class MatcherWays : public tagline_matcher {
   template <tagline_side which>
   tagline_status append_exact(Context* context, std::uint64_t bits, void* cookie,
                               tagline_handle* handle = nullptr) noexcept {
-    if (!queue_of(*context, which).has_room()) [[unlikely]]
-      return append_to_full<which>(context, bits, cookie, handle);
-    return push<which>(context, bits, cookie, handle);
+    const Queue& queue = queue_of(*context, which);
+    if (queue.has_room()) return push<which>(context, bits, cookie, handle);
+    if constexpr (OffersIndex<Queue>) {
+      if (queue.holds_newest()) [[unlikely]]
+        return append_behind_newest<which>(context, bits, cookie, handle);
+    }
+    return append_to_full<which>(context, bits, cookie, handle);
   }
 
   // Where there is no room, nearly always an index takes it at hand. Whatever takes more is
@@ -336,8 +340,6 @@ class MatcherWays : public tagline_matcher {
                                                                 tagline_handle* handle) noexcept {
     if constexpr (OffersIndex<Queue>) {
       Queue& queue = queue_of(*context, which);
-      if (queue.holds_newest()) [[unlikely]]
-        return append_behind_newest<which>(context, bits, cookie, handle);
       const MatchKey key = {bits, kSourceMask | kTagMask};
       if (is_numbered_next<which>() || queue.waits_here())
         return push<which>(context, bits, cookie, handle);

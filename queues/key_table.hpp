@@ -100,9 +100,11 @@ class alignas(kCacheLine) KeyTable {
   std::size_t size() const noexcept { return size_; }
   std::size_t capacity() const noexcept { return now_.capacity() + old_.capacity(); }  // slots
   bool empty() const noexcept { return size_ == 0; }
-  // The largest size() of late, since as many pops as there are slots, or fewer: rounded up to a
-  // power of two, or one and a half of it.
-  std::size_t peak() const noexcept { return std::size_t{2 + peak_step_ % 2} << peak_step_ / 2; }
+  // The largest size() of late, since as many pops as there are slots, or fewer: rounded up to 16,
+  // 24, 32, 48, 64 and so on.
+  std::size_t peak() const noexcept {
+    return std::size_t{kLeastPeak / 2} * (2 + peak_step_ % 2) << peak_step_ / 2;
+  }
   bool is_moving() const noexcept { return old_.slots != nullptr; }
 
   Slot* find(std::uint64_t key) const noexcept { return empty() ? nullptr : look(key); }
@@ -298,6 +300,7 @@ class alignas(kCacheLine) KeyTable {
   static constexpr std::size_t kDiscardedSlots = 8192;  // at a time: 256 KiB
   static constexpr std::size_t kSuppliedSlots = 1024;   // at a time: 32 KiB
   static constexpr std::size_t kMostExpected = 2048;    // keys
+  static constexpr unsigned kLeastPeak = 16;
   static constexpr std::size_t kMostUnchecked = std::size_t{1} << 30;  // pops
   static constexpr unsigned kMovesPerCall = 8;
   static constexpr unsigned kMovesPerSearch = 64;  // some hundred nanoseconds, and soon done
