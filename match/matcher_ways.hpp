@@ -115,11 +115,12 @@ class MatcherWays : public tagline_matcher {
     }
     const auto find = [&other, bits] {
       if constexpr (among) return other.look_among(bits);
-      if constexpr (!among) return other.look(bits);
+      if constexpr (!among) return other.template look<kQueueSide<side>>(bits);
     };
     if (const auto found = find()) return take_found_at_hand<side>(context, found, met);
-    const MatchKey key = {bits, kSourceMask | kTagMask};
-    if (other.take_newest(key, met, counter_of(side_of(side)))) return done(TAGLINE_MATCHED);
+    const auto count = counter_of(side_of(side));
+    if (other.template take_newest<kQueueSide<side>>(bits, met, count))
+      return done(TAGLINE_MATCHED);
     return wait<own, unmet>(context, bits, cookie, handle...);
   }
 
@@ -324,12 +325,14 @@ class MatcherWays : public tagline_matcher {
   tagline_status append_exact(Context* context, std::uint64_t bits, void* cookie,
                               tagline_handle* handle = nullptr) noexcept {
     const Queue& queue = queue_of(*context, which);
-    if (queue.has_room()) return push<which>(context, bits, cookie, handle);
-    if constexpr (OffersIndex<Queue>) {
-      if (queue.holds_newest()) [[unlikely]]
-        return append_behind_newest<which>(context, bits, cookie, handle);
+    if (!queue.has_room()) [[unlikely]] {
+      if constexpr (OffersIndex<Queue>) {
+        if (queue.holds_newest()) [[unlikely]]
+          return append_behind_newest<which>(context, bits, cookie, handle);
+      }
+      return append_to_full<which>(context, bits, cookie, handle);
     }
-    return append_to_full<which>(context, bits, cookie, handle);
+    return push<which>(context, bits, cookie, handle);
   }
 
   // Where there is no room, nearly always an index takes it at hand. Whatever takes more is

@@ -119,6 +119,7 @@ class alignas(kCacheLine) KeyTable {
     for (Slot* slot = now_.home(key);; slot = now_.after(slot)) {
       if (slot->key == key) return slot->oldest.sequence != 0 ? slot : nullptr;
       if (!slot->more.is_marked()) return nullptr;
+      keep_no_loads();
     }
   }
 

@@ -6,6 +6,10 @@
 
 namespace tagline {
 
+// Which of a matcher's queues a queue is. Posted entries may be wildcards and are
+// searched for messages; unexpected entries are messages, searched for receives.
+enum class QueueSide { posted, unexpected };
+
 // What one side of a match says about source and tag, within one context.
 //
 //   bits: tag in the upper, source in the lower 32 bits
@@ -150,7 +154,7 @@ concept KeepsPacked = requires(Queue queue, PackedEntry entry) {
 template <class Queue>
 concept OffersIndex = requires(Queue queue, std::uint64_t bits, void** cookie, QueueEntry entry) {
   queue.is_indexed() && queue.tells() && queue.tells_among() && queue.lists_none(bits);
-  queue.take_found(queue.look(bits), cookie);
+  queue.take_found(queue.template look<QueueSide::posted>(bits), cookie);
   queue.take_found(queue.look_among(bits), cookie);
   queue.take_found(queue.look_listed(bits), cookie);
   queue.append_and_log(entry) || queue.append_and_list(entry) || queue.append_at_once(entry);

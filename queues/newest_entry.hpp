@@ -213,8 +213,10 @@ class alignas(kCacheLine) NewestEntry {
     return false;
   }
   bool tells() const noexcept requires KeepsIndex<Structure> { return older_.tells(); }
+  template <QueueSide side>
   auto look(std::uint64_t bits) noexcept requires KeepsIndex<Structure> {
-    const bool suffices = __builtin_expect(overtaking_, 0) && is_newest_met({bits, kExact});
+    const bool suffices =
+        __builtin_expect(overtaking_, 0) && holds_newest() && meets_newest<side>(bits);
     return suffices ? nullptr : older_.look(bits);
   }
   // The same where receives with wildcards wait.
@@ -253,15 +255,12 @@ class alignas(kCacheLine) NewestEntry {
   template <class Count>
   bool take_newest(const MatchKey& key, void** cookie, Count count,
                    std::uint64_t passed = 0) noexcept {
-    // A way without a jump for where it is met: GCC 12 forgets [[unlikely]] as it inlines this.
-    if (__builtin_expect(!holds_newest(), 0) || __builtin_expect(!keys_meet(newest_.key, key), 0)) {
-      count(passed + holds_newest(), false);
-      return false;
-    }
-    *cookie = newest_.cookie;
-    place_ = Place::open;
-    count(passed + 1, true);
-    return true;
+    return take_newest_if([&] { return keys_meet(newest_.key, key); }, cookie, count, passed);
+  }
+  // The same of an exact key, for whoever knows the side.
+  template <QueueSide side, class Count>
+  bool take_newest(std::uint64_t bits, void** cookie, Count count) noexcept {
+    return take_newest_if([&] { return meets_newest<side>(bits); }, cookie, count);
   }
 
   template <class Count>
@@ -373,6 +372,25 @@ class alignas(kCacheLine) NewestEntry {
     return take_older(count_match) || take_newest(key, cookie, count, passed);
   }
 
+  template <class Meets, class Count>
+  bool take_newest_if(Meets meets, void** cookie, Count count, std::uint64_t passed = 0) noexcept {
+    // A way without a jump for where it is met: GCC 12 forgets [[unlikely]] as it inlines this.
+    if (__builtin_expect(!holds_newest(), 0) || __builtin_expect(!meets(), 0)) {
+      count(passed + holds_newest(), false);
+      return false;
+    }
+    *cookie = newest_.cookie;
+    place_ = Place::open;
+    count(passed + 1, true);
+    return true;
+  }
+  // Messages have no wildcards.
+  template <QueueSide side>
+  bool meets_newest(std::uint64_t bits) const noexcept {
+    if constexpr (side == QueueSide::unexpected && TakesPacked<Structure>)
+      return newest_.key == bits;
+    return keys_meet(newest_.key, {bits, kExact});
+  }
   bool is_newest_met(const MatchKey& key) const noexcept {
     return holds_newest() && keys_meet(newest_.key, key);
   }

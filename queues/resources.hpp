@@ -6,15 +6,12 @@
 #include <stdexcept>
 #include <string>
 
+#include "queues/match_key.hpp"
 #include "queues/node_memory.hpp"
 #include "queues/node_pool.hpp"
 #include "simd/kernels.hpp"
 
 namespace tagline {
-
-// Which of a matcher's queues a queue is. Posted entries may be wildcards and are
-// searched for messages; unexpected entries are messages, searched for receives.
-enum class QueueSide { posted, unexpected };
 
 // What is promised about the receives and probes of a queue.
 struct Hints {

@@ -493,7 +493,7 @@ TEST_F(Adaptive, NothingGoesStraightToAnIndexThatHasEmptied) {
     }
     for (int tag = newest_waits ? 1 : 2; tag >= 0; --tag) {
       void* cookie = nullptr;
-      const auto found = queue_.look(key_of(0, tag).bits);
+      const auto found = queue_.look<QueueSide::posted>(key_of(0, tag).bits);
       ASSERT_NE(found, nullptr);
       queue_.take_found(found, &cookie);
     }

@@ -79,14 +79,19 @@ class Twin {
           }
           return queue.take_newest(key, cookie, count) ? Glance::taken : Glance::none;
         }
-        if (auto* const found = queue.look(key.bits)) {
-          queue.take_found(found, cookie);
-          return Glance::taken;
-        }
-        return queue.take_newest(key, cookie, count) ? Glance::taken : Glance::none;
+        return side == QueueSide::posted ? look_into<QueueSide::posted>(key.bits, cookie, count)
+                                         : look_into<QueueSide::unexpected>(key.bits, cookie, count);
       }
     }
     return queue.take_at_hand(key, cookie, count);
+  }
+  template <QueueSide of, class Count>
+  Glance look_into(std::uint64_t bits, void** cookie, Count count) {
+    if (auto* const found = queue.template look<of>(bits)) {
+      queue.take_found(found, cookie);
+      return Glance::taken;
+    }
+    return queue.template take_newest<of>(bits, cookie, count) ? Glance::taken : Glance::none;
   }
   void take(const MatchKey& key) {
     const std::size_t place = reference.find(key);
