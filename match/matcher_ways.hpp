@@ -350,14 +350,14 @@ class MatcherWays : public tagline_matcher {
       if (queue.template append_at_hand<kQueueSide<which>>({key, cookie, sequence}))
         return note_append<which>(sequence, handle);
       if constexpr (which == TAGLINE_UNEXPECTED) {
-        if (queue.only_logs()) return append_and_list</*logs=*/true>(context, bits, cookie);
-        if (queue.only_lists()) return append_and_list</*logs=*/false>(context, bits, cookie);
+        // For receives with wildcards messages are listed, or else, as among many, logged.
+        if (queue.only_lists()) return append_and_list(context, bits, cookie);
+        if (queue.only_logs() && queue.append_and_log({key, cookie, sequence}))
+          return note_append<which>(sequence, handle);
       }
     }
     return append_exact_behind<which>(context, bits, cookie, handle);
   }
-  // The same where messages are listed for receives with wildcards, or else, as among many, logged.
-  template <bool logs>
   [[gnu::noinline, gnu::flatten]] tagline_status append_and_list(Context* context,
                                                                  std::uint64_t bits,
                                                                  void* message) noexcept {
@@ -365,8 +365,7 @@ class MatcherWays : public tagline_matcher {
     Queue& queue = context->unexpected;
     const MatchKey key = {bits, kSourceMask | kTagMask};
     const std::uint64_t sequence = unexpected_.next_sequence;
-    if (!(logs ? queue.append_and_log({key, message, sequence})
-               : queue.append_and_list({key, message, sequence})))
+    if (!queue.append_and_list({key, message, sequence}))
       return append_exact_behind<which>(context, bits, message, nullptr);
     return note_append<which>(sequence, nullptr);
   }

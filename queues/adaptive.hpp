@@ -217,9 +217,7 @@ class WindowedIndex {
     return true;
   }
   bool only_logs() const noexcept { return is_indexed() && indexed_->only_logs(); }
-  bool take_in_and_log(const QueueEntry& entry) noexcept {
-    return window_.empty() && indexed_->log_at_hand(entry);
-  }
+  bool take_in_and_log(const QueueEntry& entry) noexcept { return indexed_->log_at_hand(entry); }
   bool only_lists() const noexcept { return is_indexed() && indexed_->only_lists(); }
   bool take_in_and_list(const QueueEntry& entry) noexcept {
     return window_.empty() && indexed_->list_at_hand(entry);

@@ -303,11 +303,11 @@ class KeyIndex {
   [[gnu::always_inline]] void prefetch(const MatchKey& key) const noexcept {
     tables_[class_of(key)].prefetch_place(key.bits);
   }
-  // The same where messages are logged as well, but listed in no views.
+  // The same where messages are logged as well, but listed in no views. Whether the log is long is
+  // asked once for each block.
   bool only_logs() const noexcept { return is_logging() && viewed_ == 0; }
   bool log_at_hand(const QueueEntry& entry) noexcept {
-    if (passing_ || is_long_log() || !log_.is_room_in_block()) return false;
-    if (!push_at_hand(entry)) return false;
+    if (passing_ || !log_.is_room_in_block() || !push_at_hand(entry)) return false;
     log_.push_into_block({entry.key.bits, entry.sequence});
     ++logged_;
     return true;

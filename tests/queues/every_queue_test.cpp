@@ -79,8 +79,9 @@ class Twin {
           }
           return queue.take_newest(key, cookie, count) ? Glance::taken : Glance::none;
         }
-        return side == QueueSide::posted ? look_into<QueueSide::posted>(key.bits, cookie, count)
-                                         : look_into<QueueSide::unexpected>(key.bits, cookie, count);
+        return side == QueueSide::posted
+                   ? look_into<QueueSide::posted>(key.bits, cookie, count)
+                   : look_into<QueueSide::unexpected>(key.bits, cookie, count);
       }
     }
     return queue.take_at_hand(key, cookie, count);
