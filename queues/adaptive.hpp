@@ -222,6 +222,10 @@ class WindowedIndex {
   bool take_in_and_list(const QueueEntry& entry) noexcept {
     return window_.empty() && indexed_->list_at_hand(entry);
   }
+  // take_in_at_once() said no, and the entry waits outside: it says yes of those that follow.
+  void make_room_in_index() noexcept {
+    if (is_indexed()) indexed_->make_room();
+  }
   bool take_in_at_once(const QueueEntry& entry) noexcept {
     return is_indexed() && window_.empty() && indexed_->push_at_once(entry);
   }

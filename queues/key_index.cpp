@@ -370,7 +370,7 @@ void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned 
   KeyTable& table = views_->table;
   const bool sweeps = has_many_gone();
   for (unsigned left = of_tag(item.value, classes); left != 0; left &= left - 1) {
-    if (!table.reserve()) return drop_views();
+    if (!table.reserve(kClasses - 1)) return drop_views();
     const std::uint64_t envelope = envelope_of(std::countr_zero(left), item.value);
     KeyTable::Slot* const list = table.find(envelope);
     if (list == nullptr) {

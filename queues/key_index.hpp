@@ -104,7 +104,7 @@ class KeyIndex {
   bool tells() const noexcept { return wild_classes_ == 0 && !tables_[0].is_moving(); }
   using Found = KeyTable::Slot*;
   Found look(std::uint64_t bits) noexcept {
-    const Found found = tables_[0].look_now(bits);
+    const Found found = tables_[0].look_now</*keeps=*/false>(bits);
     if (found == nullptr) disorder_ = ~std::uint64_t{0};
     return found;
   }
@@ -336,6 +336,9 @@ class KeyIndex {
     ++size_;
     return true;
   }
+
+  // For the entries that follow one for which push_at_once() said no, and which waits outside.
+  void make_room() noexcept { tables_[0].reserve(); }
 
   // That many entries are about to come, most of the kind of this one.
   void expect(std::size_t entries, const MatchKey& key) noexcept {

@@ -68,11 +68,11 @@ void KeyTable::pop_further(Slot* slot) noexcept {
   }
 }
 
-bool KeyTable::make_room() noexcept {
+bool KeyTable::make_room(std::size_t keys) noexcept {
   if (!pool_->has_node() && !pool_->grow()) return false;
   if (pops_until_check_ <= 0 && now_.slots != nullptr && !is_moving()) check_size();
-  if (size_ < limit_) {
-    set_room();
+  if (size_ + (keys - 1) < limit_) {
+    set_room(keys);
     return true;
   }
   // Moving is long done when the new table is full: it grew by at least as many
@@ -82,12 +82,12 @@ bool KeyTable::make_room() noexcept {
   // No memory for a larger table: this one serves, more slowly, until it is nearly full.
   if (now_.slots == nullptr || size_ >= now_.capacity() / 8 * 7) return false;
   limit_ = size_ + 1;
-  set_room();
+  set_room(1);
   return true;
 }
 
-void KeyTable::set_room() noexcept {
-  while (peak() <= size_) ++peak_step_;
+void KeyTable::set_room(std::size_t keys) noexcept {
+  while (peak() < size_ + keys) ++peak_step_;
   room_ = is_moving() ? 0 : std::min(limit_, peak());
 }
 
@@ -133,7 +133,7 @@ void KeyTable::begin_count() noexcept {
   pops_until_check_ = static_cast<std::int32_t>(std::min(now_.capacity(), kMostUnchecked));
   now_.gaps = 0;
   peak_step_ = 0;
-  set_room();
+  set_room(1);
 }
 
 void KeyTable::move_some(std::size_t slots) noexcept {
@@ -149,7 +149,7 @@ void KeyTable::move_some(std::size_t slots) noexcept {
   }
   if (moved_ > mask) {
     release(old_);
-    set_room();
+    set_room(1);
   } else if (moved_ - discarded_ >= kDiscardedSlots) {
     discard_moved();
   }
@@ -225,7 +225,7 @@ void KeyTable::forget() noexcept {
   }
   release(old_);
   size_ = 0;
-  set_room();
+  set_room(1);
 }
 
 void KeyTable::clear() noexcept {

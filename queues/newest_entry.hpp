@@ -60,6 +60,7 @@ concept KeepsGroup = requires(Structure structure) {
 //                                    only_logs()
 //   take_in_and_list(entry)          or listed for receives with wildcards, if only_lists()
 //   take_in_at_once(entry)           the same, if it takes no memory
+//   make_room_in_index()             where that said no: entries that follow will have room
 //   is_indexed(), tells(), look(bits), tells_among(), look_among(bits), look_listed(bits),
 //   lists_none(bits), take_found(found, cookie), take_found_at_hand<side>(found, cookie)  see below
 //   indexes_one(), take_last(found, cookie)  the index holds one entry; take_found() for that
@@ -100,6 +101,9 @@ class alignas(kCacheLine) NewestEntry {
     return place_ == Place::taken ? older_.has_room() : place_ == Place::open;
   }
   bool make_room() noexcept {
+    if constexpr (KeepsIndex<Structure>) {
+      if (place_ == Place::closed) older_.make_room_in_index();
+    }
     if (!holds_newest() || pass_on()) return true;
     if (!older_.make_room()) return false;
     pass_on();

@@ -522,6 +522,37 @@ TEST(KeyIndex, LogGivesWayToMessages) {
   }
 }
 
+// There is no number of entries at which each has to wait outside until another has left.
+TEST(KeyIndex, EntriesThatComeAgainGoThereAtOnceHoweverManyThereAre) {
+  constexpr int kRounds = 2000;
+  std::minstd_rand random;
+  for (int entries = 1; entries <= 200; ++entries) {
+    QueueResources resources(*simd::available_kernels(0), 0, Fifo::kNodeBytes);
+    KeyIndex index(resources, QueueSide::posted);
+    std::uint64_t next = 1;
+    const auto entry_of = [&](int tag) { return QueueEntry{key_of(0, tag), nullptr, next++}; };
+    for (int tag = 0; tag < entries; ++tag) ASSERT_TRUE(index.push(entry_of(tag)));
+    QueueEntry waits = entry_of(entries);
+    int waited = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      const int tag = static_cast<int>(random() % static_cast<unsigned>(entries + 1));
+      void* cookie = nullptr;
+      const Glance glance = index.take(key_of(0, tag), &cookie);
+      if (waits.sequence != 0 && glance == Glance::taken) {
+        ASSERT_TRUE(index.push_at_hand(waits) || index.push(waits));
+        waits = {};
+      }
+      const QueueEntry entry = entry_of(tag);
+      if (glance != Glance::taken || index.push_at_hand(entry) || index.push_at_once(entry))
+        continue;
+      index.make_room();
+      waits = entry;
+      ++waited;
+    }
+    EXPECT_LT(waited, kRounds / 16) << entries;
+  }
+}
+
 TEST(KeyIndex, EqualReceiveIsFoundAmongItsLikes) {
   Twin twin(QueueSide::posted);
   for (int i = 0; i < 30; ++i) {
