@@ -14,11 +14,13 @@ namespace {
 
 struct ComparatorName {
   const char* name;
+  const char* variant;
   tagline_matcher* (*make)();
 };
-constexpr ComparatorName kComparators[] = {{"plain_list", make_plain_list},
-                                           {"hash_bins", make_hash_bins},
-                                           {"exact_hash", make_exact_hash}};
+constexpr ComparatorName kComparators[] = {{"plain_list", "", make_plain_list},
+                                           {"hash_bins", "", make_hash_bins},
+                                           {"exact_hash", "", make_exact_hash},
+                                           {"exact_hash", "32", make_exact_hash_of_32_bytes}};
 
 // Tried as they are; the library says which of them it knows.
 constexpr const char* kVariants[] = {"array:4",    "array:64",
@@ -28,7 +30,8 @@ constexpr const char* kVariants[] = {"array:4",    "array:64",
 
 tagline_matcher* make(const EngineStructure& structure) {
   for (const ComparatorName& comparator : kComparators) {
-    if (structure.structure == comparator.name) return comparator.make();
+    if (structure.structure == comparator.name && structure.variant == comparator.variant)
+      return comparator.make();
   }
   const std::string queue = structure.queue();
   tagline_options options = TAGLINE_OPTIONS_DEFAULT;
@@ -87,7 +90,7 @@ std::vector<EngineStructure> known_structures() {
     }
   }
   for (const ComparatorName& comparator : kComparators) {
-    structures.push_back({comparator.name, "", "", true});
+    structures.push_back({comparator.name, comparator.variant, "", true});
   }
   return structures;
 }
@@ -96,6 +99,12 @@ bool can_do(const EngineStructure& structure, const EnginePoint& point) {
   if (!structure.is_comparator) return true;
   if (structure.structure == "exact_hash" &&
       (point.wildcard_percent > 0 || point.keys == Keys::all_equal)) {
+    return false;
+  }
+  // Where memory decides: what larger slots cost.
+  if (structure.structure == "exact_hash" && !structure.variant.empty() &&
+      (point.depth <= 1024 || point.cold || point.order == Order::last ||
+       point.operation != Operation::post_and_match)) {
     return false;
   }
   switch (point.operation) {

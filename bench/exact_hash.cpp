@@ -5,11 +5,48 @@
 #include <cstdlib>
 #include <memory>
 
+#include "queues/key_table.hpp"
+
 namespace bench {
 namespace {
 
-// Open addressing with linear probing, 16 bytes per slot, at most half full; a
-// hole is closed by moving later slots back, so that searches stay short.
+// What a slot holds, where searches for a key begin, and how full a table may be.
+struct Least {
+  struct Slot {
+    std::uint64_t key;
+    void* cookie;
+  };
+  static Slot slot(std::uint64_t key, void* cookie) noexcept { return {key, cookie}; }
+  // Two rounds, so that no regular pattern of sources and tags clusters.
+  static std::uint64_t spread(std::uint64_t key) noexcept {
+    const std::uint64_t once = key * 0x9e3779b97f4a7c15u;
+    return (once ^ once >> 32) * 0xd1342543de82ef95u;
+  }
+  static bool is_full(std::size_t keys, std::size_t capacity) noexcept {
+    return 2 * keys >= capacity;
+  }
+};
+
+// The same with the memory of a slot of KeyTable, in all three.
+struct AsIndexed {
+  struct Slot {
+    std::uint64_t key;
+    void* cookie;
+    std::uint64_t sequence;
+    void* further;  // entries of the key
+  };
+  static_assert(sizeof(Slot) == sizeof(tagline::KeyTable::Slot));
+  Slot slot(std::uint64_t key, void* cookie) noexcept { return {key, cookie, ++sequence, nullptr}; }
+  static std::uint64_t spread(std::uint64_t key) noexcept { return tagline::KeyTable::spread(key); }
+  static bool is_full(std::size_t keys, std::size_t capacity) noexcept {
+    return 16 * keys > 9 * capacity;
+  }
+  std::uint64_t sequence = 0;  // of the slot filled last
+};
+
+// Open addressing with linear probing; a hole is closed by moving later slots back, so that
+// searches stay short.
+template <class Layout>
 class Table {
  public:
   bool empty() const noexcept { return size_ == 0; }
@@ -22,7 +59,7 @@ class Table {
   }
 
   void insert(std::uint64_t key, void* cookie) noexcept {
-    if (2 * ++size_ > mask_) [[unlikely]] {
+    if (Layout::is_full(++size_, mask_ + 1)) [[unlikely]] {
       grow();
     }
     place(key, cookie);
@@ -47,10 +84,7 @@ class Table {
   std::size_t bytes() const noexcept { return (mask_ + 1) * sizeof(Slot); }
 
  private:
-  struct Slot {
-    std::uint64_t key;
-    void* cookie;
-  };
+  using Slot = typename Layout::Slot;
 
   // Zeroed pages from the system cost nothing until they are touched.
   using Slots = std::unique_ptr<Slot[], decltype(&std::free)>;
@@ -58,16 +92,12 @@ class Table {
     return {static_cast<Slot*>(std::calloc(capacity, sizeof(Slot))), &std::free};
   }
 
-  std::size_t home(std::uint64_t key) const noexcept {
-    // Two rounds, so that no regular pattern of sources and tags clusters.
-    const std::uint64_t once = key * 0x9e3779b97f4a7c15u;
-    return ((once ^ once >> 32) * 0xd1342543de82ef95u) >> shift_;
-  }
+  std::size_t home(std::uint64_t key) const noexcept { return Layout::spread(key) >> shift_; }
 
   void place(std::uint64_t key, void* cookie) noexcept {
     std::size_t i = home(key);
     while (slots_[i].cookie != nullptr) i = (i + 1) & mask_;
-    slots_[i] = {key, cookie};
+    slots_[i] = layout_.slot(key, cookie);
   }
 
   [[gnu::noinline, gnu::cold]] void grow() noexcept {
@@ -86,8 +116,10 @@ class Table {
   std::size_t mask_ = kLeastCapacity - 1;
   unsigned shift_ = 64 - std::countr_zero(kLeastCapacity);
   std::size_t size_ = 0;
+  [[no_unique_address]] Layout layout_;
 };
 
+template <class Layout>
 class ExactHash final : public Comparator {
  public:
   ExactHash() : Comparator("exact_hash") {}
@@ -121,8 +153,9 @@ class ExactHash final : public Comparator {
            static_cast<std::uint32_t>(envelope.source);
   }
 
-  static tagline_status match_or_queue(Table& other, Table& mine, const Envelope& envelope,
-                                       void* cookie, void** partner) noexcept {
+  static tagline_status match_or_queue(Table<Layout>& other, Table<Layout>& mine,
+                                       const Envelope& envelope, void* cookie,
+                                       void** partner) noexcept {
     const std::uint64_t key = key_of(envelope);
     if (!other.empty()) {
       if (void** where = other.find(key)) {
@@ -134,12 +167,13 @@ class ExactHash final : public Comparator {
     return TAGLINE_QUEUED;
   }
 
-  Table posted_;
-  Table unexpected_;
+  Table<Layout> posted_;
+  Table<Layout> unexpected_;
 };
 
 }  // namespace
 
-tagline_matcher* make_exact_hash() { return new ExactHash; }
+tagline_matcher* make_exact_hash() { return new ExactHash<Least>; }
+tagline_matcher* make_exact_hash_of_32_bytes() { return new ExactHash<AsIndexed>; }
 
 }  // namespace bench

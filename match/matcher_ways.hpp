@@ -424,7 +424,6 @@ class MatcherWays : public tagline_matcher {
         if (!is_numbered_next<which>() &&
             queue.append_at_once({key_of<exact>(bits), cookie, sequence}))
           return note_append<which>(sequence, handle);
-        return push<which, exact>(context, bits, cookie, handle);
       }
     }
     return append<which, exact>(context, bits, cookie, handle);
