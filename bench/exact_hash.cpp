@@ -27,7 +27,7 @@ struct Least {
   }
 };
 
-// The same with the memory of a slot of KeyTable, in all three.
+// The same as in KeyTable, so that only what an engine does besides is left out.
 struct AsIndexed {
   struct Slot {
     std::uint64_t key;

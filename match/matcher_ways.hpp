@@ -117,7 +117,7 @@ class MatcherWays : public tagline_matcher {
       if constexpr (among) return other.look_among(bits);
       if constexpr (!among) return other.template look<kQueueSide<side>>(bits);
     };
-    if (const auto found = find()) return take_found_at_hand<side>(context, found, met);
+    if (const auto found = find()) return take_found_at_hand<side, !among>(context, found, met);
     const auto count = counter_of(side_of(side));
     if (other.template take_newest<kQueueSide<side>>(bits, met, count))
       return done(TAGLINE_MATCHED);
@@ -236,9 +236,10 @@ class MatcherWays : public tagline_matcher {
     return wait<own, unmet, /*exact=*/false>(context, bits, receive, handle...);
   }
 
-  // Three ways to take what a look has found: what calls nothing, and so saves no registers; the
-  // last entry of an index; and what always does.
-  template <tagline_side which, class Found>
+  // Three ways to take what a look has found: what calls nothing, and so saves no registers, a part
+  // of the look; the last entry of an index; and what always does. ends_apart: GCC does not let
+  // what may follow the look share the end, for three instructions more.
+  template <tagline_side which, bool ends_apart = false, class Found>
   [[gnu::always_inline]] tagline_status take_found_at_hand(Context* context, Found found,
                                                            void** cookie) noexcept {
     Queue& queue = queue_of(*context, which);
@@ -247,6 +248,7 @@ class MatcherWays : public tagline_matcher {
     if (!queue.template take_found_at_hand<kQueueSide<which>>(found, cookie)) [[unlikely]]
       return take_found<which>(context, found, cookie);
     counter_of(side_of(which))(1, true);
+    if constexpr (ends_apart) keep_no_loads();
     return done(TAGLINE_MATCHED);
   }
   template <tagline_side which, class Found>
@@ -358,6 +360,7 @@ class MatcherWays : public tagline_matcher {
     }
     return append_exact_behind<which>(context, bits, cookie, handle);
   }
+  // The same where messages are listed.
   [[gnu::noinline, gnu::flatten]] tagline_status append_and_list(Context* context,
                                                                  std::uint64_t bits,
                                                                  void* message) noexcept {
