@@ -2,8 +2,8 @@
 #include "exact_hash.hpp"
 
 #include <bit>
-#include <cstdlib>
-#include <memory>
+#include <utility>
+#include <vector>
 
 #include "queues/key_table.hpp"
 
@@ -16,31 +16,37 @@ struct Least {
     std::uint64_t key;
     void* cookie;
   };
-  static Slot slot(std::uint64_t key, void* cookie) noexcept { return {key, cookie}; }
+  void fill(Slot& slot, std::uint64_t key, void* cookie) noexcept { slot = {key, cookie}; }
+  // By a key on its way to a free slot: not noted, so whoever leaves a hole looks at the next slot.
+  static void pass(Slot&, bool = true) noexcept {}
+  static bool is_passed(const Slot&) noexcept { return true; }
   // Two rounds, so that no regular pattern of sources and tags clusters.
   static std::uint64_t spread(std::uint64_t key) noexcept {
     const std::uint64_t once = key * 0x9e3779b97f4a7c15u;
     return (once ^ once >> 32) * 0xd1342543de82ef95u;
   }
-  static bool is_full(std::size_t keys, std::size_t capacity) noexcept {
-    return 2 * keys >= capacity;
-  }
+  // last: of the slots, counted from 0.
+  static bool is_full(std::size_t keys, std::size_t last) noexcept { return 2 * keys > last; }
 };
 
 // The same as in KeyTable, so that only what an engine does besides is left out.
 struct AsIndexed {
-  struct Slot {
+  struct alignas(32) Slot {  // two to a cache line
     std::uint64_t key;
     void* cookie;
     std::uint64_t sequence;
-    void* further;  // entries of the key
+    std::uint64_t further;  // entries of the key, none here, and a mark
   };
   static_assert(sizeof(Slot) == sizeof(tagline::KeyTable::Slot));
-  Slot slot(std::uint64_t key, void* cookie) noexcept { return {key, cookie, ++sequence, nullptr}; }
-  static std::uint64_t spread(std::uint64_t key) noexcept { return tagline::KeyTable::spread(key); }
-  static bool is_full(std::size_t keys, std::size_t capacity) noexcept {
-    return 16 * keys > 9 * capacity;
+  void fill(Slot& slot, std::uint64_t key, void* cookie) noexcept {
+    slot.key = key;
+    slot.cookie = cookie;
+    slot.sequence = ++sequence;
   }
+  static void pass(Slot& slot, bool passed = true) noexcept { slot.further = passed; }
+  static bool is_passed(const Slot& slot) noexcept { return slot.further != 0; }
+  static std::uint64_t spread(std::uint64_t key) noexcept { return tagline::KeyTable::spread(key); }
+  static bool is_full(std::size_t keys, std::size_t last) noexcept { return 16 * keys > 9 * last; }
   std::uint64_t sequence = 0;  // of the slot filled last
 };
 
@@ -51,7 +57,7 @@ class Table {
  public:
   bool empty() const noexcept { return size_ == 0; }
 
-  void** find(std::uint64_t key) const noexcept {
+  void** find(std::uint64_t key) noexcept {
     for (std::size_t i = home(key); slots_[i].cookie != nullptr; i = (i + 1) & mask_) {
       if (slots_[i].key == key) return &slots_[i].cookie;
     }
@@ -59,7 +65,7 @@ class Table {
   }
 
   void insert(std::uint64_t key, void* cookie) noexcept {
-    if (Layout::is_full(++size_, mask_ + 1)) [[unlikely]] {
+    if (Layout::is_full(++size_, mask_)) [[unlikely]] {
       grow();
     }
     place(key, cookie);
@@ -69,13 +75,17 @@ class Table {
     void* const cookie = *where;
     auto hole = static_cast<std::size_t>(
         reinterpret_cast<Slot*>(reinterpret_cast<char*>(where) - offsetof(Slot, cookie)) -
-        slots_.get());
+        slots_.data());
     --size_;
-    for (std::size_t i = (hole + 1) & mask_; slots_[i].cookie != nullptr; i = (i + 1) & mask_) {
-      // A slot may move back only as far as the place it hashes to.
-      if (((i - home(slots_[i].key)) & mask_) < ((i - hole) & mask_)) continue;
-      slots_[hole] = slots_[i];
-      hole = i;
+    if (Layout::is_passed(slots_[hole])) {
+      for (std::size_t i = (hole + 1) & mask_; slots_[i].cookie != nullptr; i = (i + 1) & mask_) {
+        // A slot may move back only as far as the place it hashes to.
+        if (((i - home(slots_[i].key)) & mask_) < ((i - hole) & mask_)) continue;
+        slots_[hole] = slots_[i];
+        Layout::pass(slots_[hole]);
+        hole = i;
+      }
+      Layout::pass(slots_[hole], false);
     }
     slots_[hole].cookie = nullptr;
     return cookie;
@@ -86,33 +96,26 @@ class Table {
  private:
   using Slot = typename Layout::Slot;
 
-  // Zeroed pages from the system cost nothing until they are touched.
-  using Slots = std::unique_ptr<Slot[], decltype(&std::free)>;
-  static Slots make_slots(std::size_t capacity) noexcept {
-    return {static_cast<Slot*>(std::calloc(capacity, sizeof(Slot))), &std::free};
-  }
-
   std::size_t home(std::uint64_t key) const noexcept { return Layout::spread(key) >> shift_; }
 
   void place(std::uint64_t key, void* cookie) noexcept {
     std::size_t i = home(key);
-    while (slots_[i].cookie != nullptr) i = (i + 1) & mask_;
-    slots_[i] = layout_.slot(key, cookie);
+    for (; slots_[i].cookie != nullptr; i = (i + 1) & mask_) Layout::pass(slots_[i]);
+    layout_.fill(slots_[i], key, cookie);
   }
 
   [[gnu::noinline, gnu::cold]] void grow() noexcept {
-    const Slots old = std::move(slots_);
-    const std::size_t capacity = mask_ + 1;
-    slots_ = make_slots(2 * capacity);
-    mask_ = 2 * capacity - 1;
+    const std::vector<Slot> old = std::move(slots_);
+    slots_ = std::vector<Slot>(2 * old.size());
+    mask_ = slots_.size() - 1;
     --shift_;
-    for (std::size_t i = 0; i < capacity; ++i) {
-      if (old[i].cookie != nullptr) place(old[i].key, old[i].cookie);
+    for (const Slot& slot : old) {
+      if (slot.cookie != nullptr) place(slot.key, slot.cookie);
     }
   }
 
   static constexpr std::size_t kLeastCapacity = 64;
-  Slots slots_ = make_slots(kLeastCapacity);
+  std::vector<Slot> slots_ = std::vector<Slot>(kLeastCapacity);
   std::size_t mask_ = kLeastCapacity - 1;
   unsigned shift_ = 64 - std::countr_zero(kLeastCapacity);
   std::size_t size_ = 0;

@@ -43,7 +43,8 @@ if [ "$#" -eq 0 ]; then
              "$(point adaptive 8 random $side one_source 0)" "$(point adaptive 1024 random $side one_source 0)"
              "$(point adaptive 16384 random $side one_source 0)"
              "$(point exact_hash 1024 random $side one_source 0)"
-             "$(point exact_hash 16384 random $side one_source 0)")
+             "$(point exact_hash 16384 random $side one_source 0)"
+             "$(point exact_hash:32 16384 random $side one_source 0)")
     for share in 10 100; do
       for keys in one_source grid; do
         points+=("$(point adaptive 1024 random $side $keys $share)")
