@@ -101,7 +101,7 @@ bool can_do(const EngineStructure& structure, const EnginePoint& point) {
       (point.wildcard_percent > 0 || point.keys == Keys::all_equal)) {
     return false;
   }
-  // Where memory decides: what larger slots cost.
+  // The limit of the index, only where adaptive is measured against the bare table.
   if (structure.structure == "exact_hash" && !structure.variant.empty() &&
       (point.depth <= 1024 || point.cold || point.order == Order::last ||
        point.operation != Operation::post_and_match)) {
