@@ -107,17 +107,17 @@ class MatcherWays : public tagline_matcher {
                                                       Handle... handle) noexcept {
     constexpr tagline_side side = other_side(own);
     Queue& other = queue_of(*context, side);
-    if (!(among ? other.tells_among() : other.tells())) {
-      constexpr bool further = side == TAGLINE_POSTED && !among;
-      if constexpr (further)
+    if (!(among ? other.template tells_among<kQueueSide<side>>() : other.tells())) {
+      if constexpr (!among)
         return look<own, unmet, /*among=*/true>(context, bits, cookie, met, handle...);
       return search<own, unmet>(context, bits, cookie, met, handle...);
     }
     const auto find = [&other, bits] {
-      if constexpr (among) return other.look_among(bits);
-      if constexpr (!among) return other.template look<kQueueSide<side>>(bits);
+      if constexpr (among) return other.template look_among<kQueueSide<side>>(bits);
+      if constexpr (!among) return other.look(bits);
     };
     if (const auto found = find()) return take_found_at_hand<side, !among>(context, found, met);
+    if (!other.tells_none()) return search<own, unmet>(context, bits, cookie, met, handle...);
     const auto count = counter_of(side_of(side));
     if (other.template take_newest<kQueueSide<side>>(bits, met, count))
       return done(TAGLINE_MATCHED);
@@ -243,24 +243,25 @@ class MatcherWays : public tagline_matcher {
   [[gnu::always_inline]] tagline_status take_found_at_hand(Context* context, Found found,
                                                            void** cookie) noexcept {
     Queue& queue = queue_of(*context, which);
-    if (queue.indexes_one()) [[unlikely]]
-      return take_last<which>(context, found, cookie);
-    if (!queue.template take_found_at_hand<kQueueSide<which>>(found, cookie)) [[unlikely]]
+    keep_no_loads();
+    bool empties = false;
+    if (!queue.template take_found_at_hand<kQueueSide<which>>(found, cookie, empties)) [[unlikely]]
       return take_found<which>(context, found, cookie);
+    if (empties) [[unlikely]]
+      return leave_index<which>(context);
     counter_of(side_of(which))(1, true);
     if constexpr (ends_apart) keep_no_loads();
     return done(TAGLINE_MATCHED);
   }
-  template <tagline_side which, class Found>
-  [[gnu::noinline, gnu::flatten]] tagline_status take_last(Context* context, Found found,
-                                                           void** cookie) noexcept {
+  template <tagline_side which>
+  [[gnu::noinline, gnu::flatten]] tagline_status leave_index(Context* context) noexcept {
     counter_of(side_of(which))(1, true);
-    queue_of(*context, which).take_last(found, cookie);
+    queue_of(*context, which).leave_index();
     return done(TAGLINE_MATCHED);
   }
   template <tagline_side which, class Found>
-  [[gnu::noinline, gnu::flatten]] tagline_status take_found(Context* context, Found found,
-                                                            void** cookie) noexcept {
+  [[gnu::noipa, gnu::flatten]] tagline_status take_found(Context* context, Found found,
+                                                         void** cookie) noexcept {
     counter_of(side_of(which))(1, true);
     queue_of(*context, which).take_found(found, cookie);
     return done(TAGLINE_MATCHED);
@@ -389,7 +390,7 @@ class MatcherWays : public tagline_matcher {
   template <tagline_side which>
   [[gnu::noinline, gnu::flatten]] tagline_status begin_index_and_append(
       Context* context, std::uint64_t bits, void* cookie, tagline_handle* handle) noexcept {
-    if (queue_of(*context, which).begin_index_at_hand())
+    if (queue_of(*context, which).template begin_index_at_hand<kQueueSide<which>>())
       return append_to_full<which>(context, bits, cookie, handle);
     return append_exact_behind<which>(context, bits, cookie, handle);
   }

@@ -273,7 +273,7 @@ typedef enum tagline_hint {
                                     next one: messages are indexed once and not listed by age. */
   TAGLINE_NO_ANY_TAG = 2,      /**< No receive or probe has TAGLINE_ANY_TAG. */
   TAGLINE_ALLOW_OVERTAKING = 4 /**< Of several partners any will do: the newest entry of a queue
-                                    is looked at first. */
+                                    that would be walked along is looked at first. */
 } tagline_hint;
 
 /**

@@ -106,32 +106,49 @@ class WindowedIndex {
     return window_.number_without_match(key);
   }
 
-  // Whether one look tells the oldest entry that meets an exact key: nearly always. Then
-  // look() is where that entry is, or nullptr. tells_among(), look_among(): the same where
-  // receives with wildcards wait. look_listed(): the oldest message for a receive with
-  // wildcards, if a list tells; lists_none(): otherwise, whether one tells that there is none.
-  // All want is_indexed().
-  bool tells() const noexcept { return window_.empty() && indexed_->tells(); }
+  // Whether what a look finds is the oldest entry that meets an exact key: nearly always. Then
+  // look() is where that entry is, or nullptr: if tells_none(), there is none. tells_among(),
+  // look_among(): the same where receives with wildcards wait, or messages are listed for such.
+  // look_listed(): the oldest message for a receive with wildcards, if a list tells; lists_none():
+  // otherwise, whether one tells that there is none. All want is_indexed().
+  bool tells() const noexcept { return indexed_->tells(); }
+  bool tells_none() const noexcept { return window_.empty(); }
   KeyIndex::Found look(std::uint64_t bits) noexcept { return indexed_->look(bits); }
-  bool tells_among() const noexcept { return window_.empty() && indexed_->tells_among(); }
-  KeyIndex::Hit look_among(std::uint64_t bits) noexcept { return indexed_->look_among(bits); }
+  template <QueueSide side>
+  bool tells_among() const noexcept {
+    return indexed_->template tells_among<side>();
+  }
+  template <QueueSide side>
+  auto look_among(std::uint64_t bits) noexcept {
+    return indexed_->template look_among<side>(bits);
+  }
   KeyIndex::Listed look_listed(std::uint64_t bits) noexcept { return indexed_->look_listed(bits); }
   bool lists_none(std::uint64_t bits) noexcept {
     return window_.empty() && indexed_->lists_none(bits);
   }
-  bool indexes_one() const noexcept { return indexed_->size() == 1; }
   template <QueueSide side, class Found>
-  bool take_found_at_hand(Found found, void** cookie) noexcept {
-    return indexed_->template take_at_hand<side>(found, cookie);
+  bool take_found_at_hand(Found found, void** cookie, bool& empties) noexcept {
+    KeyIndex& index = *indexed_;
+    if (!index.template take_at_hand<side>(found, cookie)) return false;
+    empties = index.empty();
+    return true;
   }
   template <class Found>
   void take_found(Found found, void** cookie) noexcept {
     indexed_->take_found(found, cookie);
   }
-  template <class Found>
-  void take_last(Found found, void** cookie) noexcept {
-    indexed_->take_found(found, cookie);
-    leave_index();
+  // Then the index is to be left.
+  bool has_empty_index() const noexcept { return indexed_->empty(); }
+  [[gnu::noinline]] void leave_index() noexcept {
+    indexed_ = nullptr;
+    indexing_ = index_at_once;
+    const bool in_order = index_->was_in_order();
+    const bool is_short = window_.empty() && index_->peak() <= Window::kGroup;
+    in_order_ = in_order ? in_order_ + 1 : 0;
+    had_index_ = in_order_ < (is_short ? kInOrder : 1);
+    if (!had_index_) in_order_ = 0;
+    if (window_.is_mostly_past()) return shrink_window();
+    window_.set_room(most_outside());
   }
   KeyTable::SlotHint slot_hint() const noexcept {
     return is_indexed() ? indexed_->slot_hint() : KeyTable::SlotHint();
@@ -202,30 +219,27 @@ class WindowedIndex {
     return indexed_->push(entry);
   }
   // The same, where all it takes is a slot, or that and a place in the log or in lists, and where
-  // it takes no memory; begin_at_hand(): where the index is empty. take_in_at_hand() wants an
-  // empty window, and an exact key.
+  // it takes no memory; begin_at_hand(): where the index is empty. All but this and
+  // take_in_at_once() want is_indexed(), an empty window and an exact key.
   template <QueueSide side>
   bool take_in_at_hand(const QueueEntry& entry) noexcept {
-    return is_indexed() && indexed_->template lists_exact_once<side>() &&
-           indexed_->push_at_hand(entry);
+    return indexed_->template lists_exact_once<side>() &&
+           indexed_->template push_at_hand<side>(entry);
   }
   bool has_empty_window() const noexcept { return window_.empty(); }
+  template <QueueSide side>
   bool begin_at_hand(const QueueEntry& entry) noexcept {
     if (!starts_indexed() || !index_->begins_at_hand(entry.key)) return false;
-    if (!index_->push_at_hand(entry)) return false;
+    if (!index_->template push_at_hand<side>(entry)) return false;
     indexed_ = index_.get();  // there has been no room in the window, nor is there any now
     return true;
   }
-  bool only_logs() const noexcept { return is_indexed() && indexed_->only_logs(); }
+  bool only_logs() const noexcept { return indexed_->only_logs(); }
   bool take_in_and_log(const QueueEntry& entry) noexcept { return indexed_->log_at_hand(entry); }
-  bool only_lists() const noexcept { return is_indexed() && indexed_->only_lists(); }
-  bool take_in_and_list(const QueueEntry& entry) noexcept {
-    return window_.empty() && indexed_->list_at_hand(entry);
-  }
+  bool only_lists() const noexcept { return indexed_->only_lists(); }
+  bool take_in_and_list(const QueueEntry& entry) noexcept { return indexed_->list_at_hand(entry); }
   // take_in_at_once() said no, and the entry waits outside: it says yes of those that follow.
-  void make_room_in_index() noexcept {
-    if (is_indexed()) indexed_->make_room();
-  }
+  void make_room_in_index() noexcept { indexed_->make_room(); }
   bool take_in_at_once(const QueueEntry& entry) noexcept {
     return is_indexed() && window_.empty() && indexed_->push_at_once(entry);
   }
@@ -357,7 +371,7 @@ class WindowedIndex {
 
   bool give_some_away() noexcept {
     if (!move_to_index(kMoves, window_.tail())) return false;
-    indexed_before_ = index_->size();
+    indexed_before_ = index_->keys();
     return true;
   }
 
@@ -377,7 +391,7 @@ class WindowedIndex {
   // it may grow on: in both all go straight to the index, as soon as the window has gone there.
   void note_full_window() noexcept {
     if (!is_indexed() || window_.capacity() < Window::kLargest) return;
-    const std::size_t indexed = index_->size();
+    const std::size_t indexed = index_->keys();
     if (indexed + kMoves <= indexed_before_ || indexed >= Window::kLargest) had_index_ = true;
   }
 
@@ -405,7 +419,7 @@ class WindowedIndex {
 
   // All entries of the index, where they are few. False: no memory, and all are where they were.
   [[gnu::noinline, gnu::cold]] bool return_to_window() noexcept {
-    while (window_.capacity() <= index_->size()) {
+    while (window_.capacity() <= index_->messages()) {
       if (!window_.grow()) return false;
     }
     visit_in_order(
@@ -463,18 +477,6 @@ class WindowedIndex {
   [[gnu::noinline]] void erase_indexed(KeyIndex::Hit hit) noexcept {
     index_->erase(hit);
     if (index_->empty()) leave_index();
-  }
-
-  [[gnu::noinline]] void leave_index() noexcept {
-    indexed_ = nullptr;
-    indexing_ = index_at_once;
-    const bool in_order = index_->was_in_order();
-    const bool is_short = window_.empty() && index_->peak() <= Window::kGroup;
-    in_order_ = in_order ? in_order_ + 1 : 0;
-    had_index_ = in_order_ < (is_short ? kInOrder : 1);
-    if (!had_index_) in_order_ = 0;
-    if (window_.is_mostly_past()) return shrink_window();
-    window_.set_room(most_outside());
   }
 
   std::size_t find_in_window(const MatchKey& key, std::uint64_t& depth) noexcept {

@@ -42,17 +42,17 @@ KeyIndex::KeyIndex(QueueResources& resources, QueueSide side) noexcept
   log_no_more();
 }
 
-void KeyIndex::forget_log() const noexcept {
+void KeyIndex::forget_log() noexcept {
   drop_views();
   clear_log();
   log_pool_.clear();
 }
 
-void KeyIndex::clear_log() const noexcept {
+void KeyIndex::clear_log() noexcept {
   passed_.clear(log_pool_);
   log_.clear(log_pool_);
   logged_ = 0;
-  passing_ = false;
+  set_passing(false);
 }
 
 void KeyIndex::set_hints(const Hints& hints) noexcept {
@@ -70,7 +70,7 @@ void KeyIndex::set_hints(const Hints& hints) noexcept {
     ++logged_;
   }
   if (viewed_ != 0) feed_complete(logged);
-  ++size_;
+  ++messages_;
 }
 
 // Room for a message. Log and views only save time: where the memory ends they give way.
@@ -85,9 +85,9 @@ bool KeyIndex::reserve_message() noexcept {
 // An unexpected message: whether it has to be logged is seen when the index was empty,
 // and once it is long.
 bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
-  if (size_ == 0) {
+  if (messages_ == 0) {
     begin_anew(entry.sequence);
-  } else if (size_ == log_from_size_) {
+  } else if (messages_ == log_from_size_) {
     start_log();
   }
   if (!reserve_message()) return false;
@@ -99,7 +99,7 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
       log_no_more(kManyUnlogged);
       return true;
     }
-    passing_ = true;
+    set_passing(true);
     pass(kPassOfPush);
   }
   return true;
@@ -127,7 +127,8 @@ void KeyIndex::begin_anew(std::uint64_t first) noexcept {
   clear_log();
   walked_ = 0;
   // A view that some of the log had not come to lacks nothing now.
-  viewed_ = fed_ = wanted_;
+  fed_ = wanted_;
+  set_viewed(fed_);
   if (wild_search_) {
     if (was_short && !walks_log_) log_no_more();  // each class that was searched has a view
   } else if (is_logging() && logged <= kManyUnlogged) {
@@ -164,7 +165,7 @@ std::vector<IndexItem> KeyIndex::items_in_order() const {
   });
   // Sequence numbers are unique, and mostly those of this queue: then each item has a place.
   const std::uint64_t places = last - first + 1;
-  const bool dense = places <= 4 * size_;
+  const bool dense = places <= 4 * messages_;
   std::vector<IndexItem> items(dense ? places : 0);
   tables_[0].for_each([&](std::uint64_t bits, const IndexItem& item) {
     const IndexItem listed = {bits, item.sequence};
@@ -185,7 +186,7 @@ std::vector<IndexItem> KeyIndex::items_in_order() const {
 }
 
 // Lists what is there. False: no memory, and nothing is logged.
-bool KeyIndex::start_log() const noexcept try {
+bool KeyIndex::start_log() noexcept try {
   const std::vector<IndexItem> items = items_in_order();
   for (const IndexItem& item : items) {
     if (!log_.reserve(log_pool_)) {
@@ -214,16 +215,16 @@ KeyIndex::Hit KeyIndex::find_by_walk(const MatchKey& key, std::uint64_t& depth) 
 }
 
 // Its oldest item is gone.
-void KeyIndex::pop_gone(KeyTable::Slot* list) const noexcept {
+void KeyIndex::pop_gone(KeyTable::Slot* list) noexcept {
   views_->table.pop(list);
   // What went before its view was complete has not been counted.
   if (views_->gone > 0) --views_->gone;
 }
 
 // The oldest message of a list that is still there.
-KeyIndex::Found KeyIndex::front_of(std::uint64_t envelope, std::uint64_t& depth) const noexcept {
+KeyTable::Slot* KeyIndex::front_of(std::uint64_t envelope, std::uint64_t& depth) noexcept {
   while (KeyTable::Slot* const list = views_->table.find(envelope)) {
-    if (const Found slot = still_there(list->oldest)) return slot;
+    if (KeyTable::Slot* const slot = still_there(list->oldest)) return slot;
     if (is_older(list->oldest.sequence, first_)) {
       // Kept when there was no message: all of it has gone, and has been counted.
       views_->table.renew(list, list->oldest);
@@ -236,7 +237,7 @@ KeyIndex::Found KeyIndex::front_of(std::uint64_t envelope, std::uint64_t& depth)
   return nullptr;
 }
 
-KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) const noexcept {
+KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) noexcept {
   wild_search_ = true;
   if (views_ != nullptr) {
     views_->table.go_on_moving();
@@ -246,7 +247,7 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
   const unsigned own = 1u << key_class;
   if ((fed_ & own) != 0) {
     ++depth;
-    if (const Found front = front_of(envelope_of(key_class, key.bits), depth))
+    if (KeyTable::Slot* const front = front_of(envelope_of(key_class, key.bits), depth))
       return {front, 0, front->oldest.sequence};
     if (is_complete(key_class)) return {};
   }
@@ -277,7 +278,7 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
     if (views_ != nullptr) wanted_ |= own;
   }
   if ((wanted_ & own) != 0) {
-    passing_ = true;
+    set_passing(true);
     pass(std::clamp(walked, kLeastPass, std::max(kMuchPass, walked / kPassedPart)));
   } else {
     walks_log_ = true;
@@ -291,8 +292,8 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
 
 // A message, where receives with wildcards wait.
 Glance KeyIndex::take_among(std::uint64_t bits, void** cookie) noexcept {
-  if (!tells_among()) return Glance::unknown;
-  const Hit found = look_among(bits);
+  if (!tells_among<QueueSide::posted>()) return Glance::unknown;
+  const Hit found = look_among<QueueSide::posted>(bits);
   if (!found) return Glance::none;
   take_found(found, cookie);
   return Glance::taken;
@@ -307,7 +308,7 @@ void KeyIndex::take_found(Hit found, void** cookie) noexcept {
   note_asked();
   const std::uint64_t envelope = found.list_->key;
   views_->table.pop(found.list_);
-  if (size_ >= kFewListed)
+  if (messages_ >= kFewListed)
     return take_viewed_of_many(found.slot_, viewed_ & ~(1u << class_of_envelope(envelope)), cookie);
   note_stale(found.slot_->key, /*left_one=*/true);
   take_oldest(found.slot_, cookie);
@@ -315,7 +316,7 @@ void KeyIndex::take_found(Hit found, void** cookie) noexcept {
 
 // Takes a message that all complete views list.
 [[gnu::flatten]] void KeyIndex::take_viewed(KeyTable::Slot* slot, void** cookie) noexcept {
-  if (size_ >= kFewListed) return take_viewed_of_many(slot, viewed_, cookie);
+  if (messages_ >= kFewListed) return take_viewed_of_many(slot, viewed_, cookie);
   note_stale(slot->key);
   take_oldest(slot, cookie);
 }
@@ -365,8 +366,7 @@ void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned 
 
 // Lists a message. Without memory, or where they list mostly what is gone, the views are of
 // no more use.
-[[gnu::noinline, gnu::flatten]] void KeyIndex::feed(unsigned classes,
-                                                    IndexItem item) const noexcept {
+[[gnu::noinline, gnu::flatten]] void KeyIndex::feed(unsigned classes, IndexItem item) noexcept {
   KeyTable& table = views_->table;
   const bool sweeps = has_many_gone();
   for (unsigned left = of_tag(item.value, classes); left != 0; left &= left - 1) {
@@ -386,7 +386,7 @@ void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned 
       }
     }
   }
-  if (views_->gone > kMostGone * size_ + kManyGone) drop_views();
+  if (views_->gone > kMostGone * messages_ + kManyGone) drop_views();
 }
 
 // When every message has gone: what complete views list is gone, too. It stays until a list is
@@ -406,9 +406,10 @@ void KeyIndex::forget_viewed() noexcept {
   table.forget();
 }
 
-void KeyIndex::drop_views() const noexcept {
+void KeyIndex::drop_views() noexcept {
   views_.reset();
-  wanted_ = fed_ = viewed_ = 0;
+  wanted_ = fed_ = 0;
+  set_viewed(0);
 }
 
 // What pass() will look at soon is on its way from memory meanwhile.
@@ -422,7 +423,7 @@ inline void KeyIndex::look_ahead() const noexcept {
 }
 
 // Moves up to this many items from the log to what has been passed.
-void KeyIndex::pass(std::size_t items) const noexcept {
+void KeyIndex::pass(std::size_t items) noexcept {
   if (passed_.empty()) {
     fed_ = wanted_;  // from the beginning: whoever waits for it is fed from here on
   }
@@ -431,7 +432,7 @@ void KeyIndex::pass(std::size_t items) const noexcept {
     const IndexItem item = log_.front();
     if (still_there(item)) {
       if (passed_.empty() && !is_long_log() && wanted_ == viewed_) {
-        passing_ = false;  // what was gone was all at the front
+        set_passing(false);  // what was gone was all at the front
         return;
       }
       if (!passed_.reserve(log_pool_)) return;
@@ -445,10 +446,10 @@ void KeyIndex::pass(std::size_t items) const noexcept {
   if (!log_.empty()) return;
   log_ = passed_;
   passed_ = {};
-  viewed_ = fed_;
-  passing_ = wanted_ != fed_;  // some came too late for this pass
+  set_viewed(fed_);
+  set_passing(wanted_ != fed_);  // some came too late for this pass
   // Where all that are searched have views, a short queue needs no log.
-  if (!passing_ && !walks_log_ && size_ <= kMostUnlogged / 2) {
+  if (!passing_ && !walks_log_ && messages_ <= kMostUnlogged / 2) {
     log_.clear(log_pool_);
     logged_ = 0;
     log_no_more();

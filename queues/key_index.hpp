@@ -84,8 +84,13 @@ class KeyIndex {
   // with the first search that has one.
   void set_hints(const Hints& hints) noexcept;
 
-  std::size_t size() const noexcept { return size_; }
-  bool empty() const noexcept { return size_ == 0; }
+  bool empty() const noexcept { return tables_[0].empty() && wild_classes() == 0; }
+  // Entries, of those of one key and class the oldest.
+  std::size_t keys() const noexcept {
+    return tables_[0].size() + tables_[1].size() + tables_[2].size() + tables_[3].size();
+  }
+  // Entries, of the unexpected side: of the posted one nothing asks for their number.
+  std::size_t messages() const noexcept { return messages_; }
 
   // Entries, those of one key counted once, that waited together of late; of exact keys.
   std::size_t peak() const noexcept { return tables_[0].peak(); }
@@ -94,39 +99,59 @@ class KeyIndex {
   // Few messages have waited for a while, others come and go, and each is listed for searches that
   // are not too rare: to compare all takes less.
   bool toils() const noexcept {
-    return size_ <= kFewInLists && viewed_ != 0 && (size_ <= kFewInList || !has_one_view()) &&
-           views_->listed > 4 * size_ + kFewInLists &&
+    return messages_ <= kFewInLists && viewed_ != 0 &&
+           (messages_ <= kFewInList || !has_one_view()) &&
+           views_->listed > 4 * messages_ + kFewInLists &&
            views_->listed < kMostListed * views_->asked && tables_[0].capacity() <= kMostToil;
   }
 
   // Whether one look tells the oldest entry that meets an exact key: no entry has a wildcard,
   // and nothing moves. Then look() is where that entry is, or nullptr; it wants !empty().
-  bool tells() const noexcept { return wild_classes_ == 0 && !tables_[0].is_moving(); }
-  using Found = KeyTable::Slot*;
+  bool tells() const noexcept { return tables_[0].tells(); }
+  // With the key, so that where a look hands on what it has found every register stays as it is.
+  struct Found {
+    explicit operator bool() const noexcept { return slot != nullptr; }
+    std::uint64_t bits;
+    KeyTable::Slot* slot;
+  };
   Found look(std::uint64_t bits) noexcept {
-    const Found found = tables_[0].look_now</*keeps=*/false>(bits);
-    if (found == nullptr) disorder_ = ~std::uint64_t{0};
+    const Found found = {bits, tables_[0].look_now</*keeps=*/false>(bits)};
+    if (!found) disorder_ = ~std::uint64_t{0};
     return found;
   }
   // Takes out what look() has found.
-  void take_found(Found slot, void** cookie) noexcept {
-    if (viewed_ != 0) [[unlikely]]
-      return take_viewed(slot, cookie);
-    take_oldest(slot, cookie);
-  }
+  void take_found(Found found, void** cookie) noexcept { take_oldest(found.slot, cookie); }
 
-  // The same without a call, for whoever knows the side. False: nothing has changed.
+  // The same without a call. False: nothing has changed.
   template <QueueSide side>
-  bool take_at_hand(Found slot, void** cookie) noexcept {
-    if (side == QueueSide::posted || viewed_ == 0) return take_now(slot, cookie);
-    if (size_ >= kFewListed || !take_now(slot, cookie)) return false;
-    note_stale(slot->key);
+  bool take_at_hand(Found found, void** cookie) noexcept {
+    if (!KeyTable::pops_now(found.slot)) [[unlikely]]
+      return false;
+    take_now<side>(found.slot, cookie);
     return true;
   }
 
-  // The same where receives with wildcards wait, by a look into each table that has any.
-  bool tells_among() const noexcept { return !is_moving(); }
-  Hit look_among(std::uint64_t bits) noexcept {
+  // The same where there is more than exact keys: receives with wildcards wait, and each table that
+  // has any is looked into, or views list the messages.
+  template <QueueSide side>
+  bool tells_among() const noexcept {
+    return side == QueueSide::posted ? !is_moving() : !tables_[0].is_moving();
+  }
+  template <QueueSide side>
+  auto look_among(std::uint64_t bits) noexcept {
+    if constexpr (side == QueueSide::posted) return look_among_wild(bits);
+    if constexpr (side == QueueSide::unexpected) return Viewed{look(bits)};
+  }
+  struct Viewed : Found {};
+  void take_found(Viewed found, void** cookie) noexcept { take_viewed(found.slot, cookie); }
+  template <QueueSide side>
+  bool take_at_hand(Viewed found, void** cookie) noexcept {
+    if (messages_ >= kFewListed || !KeyTable::pops_now(found.slot)) return false;
+    take_now<side>(found.slot, cookie);
+    note_stale(found.bits);
+    return true;
+  }
+  Hit look_among_wild(std::uint64_t bits) noexcept {
     KeyTable::Slot* best = tables_[0].empty() ? nullptr : tables_[0].look_now(bits);
     int its_class = 0;
     for_each_class(wild_classes_of(bits), [&](int c) {
@@ -144,7 +169,8 @@ class KeyIndex {
   void take_found(Hit found, void** cookie) noexcept;
   template <QueueSide side>
   bool take_at_hand(Hit found, void** cookie) noexcept {
-    if (!take_now(found.slot(), cookie, found.key_class())) return false;
+    if (!KeyTable::pops_now(found.slot())) return false;
+    take_now<side>(found.slot(), cookie, found.key_class());
     note_left(found.key_class());
     return true;
   }
@@ -173,11 +199,13 @@ class KeyIndex {
   template <QueueSide side>
   bool take_at_hand(Listed found, void** cookie) noexcept {
     KeyTable& table = views_->table;
-    if (size_ >= kFewListed || !table.pops_now(found.list_) || !tables_[0].pops_now(found.slot_))
+    if (messages_ >= kFewListed || !table.pops_now(found.list_) ||
+        !tables_[0].pops_now(found.slot_))
       return false;
     note_asked();
     table.pop_now(found.list_);
-    take_now(found.slot_, cookie);
+    keep_no_loads();
+    take_now<side>(found.slot_, cookie);
     note_stale(found.slot_->key, /*left_one=*/true);
     return true;
   }
@@ -196,14 +224,14 @@ class KeyIndex {
     if (is_moving()) [[unlikely]]
       go_on_moving();
     if (key.mask != (kSourceMask | kTagMask)) return Glance::unknown;
-    if (wild_classes_ != 0) return take_among(key.bits, cookie);
+    if (wild_classes() != 0) return take_among(key.bits, cookie);
     if (empty()) return Glance::none;
-    const Found found = tables_[0].look(key.bits);
-    if (found == nullptr) {
+    const Viewed found = {{key.bits, tables_[0].look(key.bits)}};
+    if (!found) {
       disorder_ = ~std::uint64_t{0};
       return Glance::none;
     }
-    take_found(found, cookie);
+    viewed_ == 0 ? take_oldest(found.slot, cookie) : take_viewed(found.slot, cookie);
     return Glance::taken;
   }
 
@@ -222,7 +250,7 @@ class KeyIndex {
     Hit hit;
     if (key.mask == (kSourceMask | kTagMask)) [[likely]] {
       hit = find_in(0, key.bits, depth);
-      if (wild_classes_ != 0) [[unlikely]]
+      if (wild_classes() != 0) [[unlikely]]
         find_wild_entry(key, hit, depth);
     } else {
       hit = find_by_view(key, depth);
@@ -259,7 +287,7 @@ class KeyIndex {
   // Entries come in the order of their sequence numbers. False: no memory, and
   // nothing has changed.
   bool push(const QueueEntry& entry) noexcept {
-    if (side_ == QueueSide::unexpected && (logs() || viewed_ != 0 || size_ == 0))
+    if (side_ == QueueSide::unexpected && (logs() || viewed_ != 0 || messages_ == 0))
       return push_and_log(entry);
     const int key_class = class_of(entry.key);
     KeyTable& table = tables_[key_class];
@@ -279,7 +307,7 @@ class KeyIndex {
   // The same of an exact key, for whoever knows the side.
   template <QueueSide side>
   bool lists_exact_once() const noexcept {
-    return side == QueueSide::posted || (viewed_ == 0 && !logs());
+    return side == QueueSide::posted || messages_ < alone_below_;
   }
 
   // The same of the first entry, where there is nothing to forget of those before it, nor so large
@@ -289,12 +317,13 @@ class KeyIndex {
   }
 
   // push(), if lists_once() and all it takes is a slot, or room in a node. It calls nothing.
+  template <QueueSide side>
   bool push_at_hand(const QueueEntry& entry) noexcept {
     KeyTable& table = tables_[0];
     if (!table.has_room(1)) [[unlikely]]
       return false;
     if (!table.push_at_hand(entry.key.bits, item_of(entry))) return false;
-    ++size_;
+    if constexpr (side == QueueSide::unexpected) ++messages_;
     return true;
   }
   // See KeyTable.
@@ -303,11 +332,11 @@ class KeyIndex {
   [[gnu::always_inline]] void prefetch(const MatchKey& key) const noexcept {
     tables_[class_of(key)].prefetch_place(key.bits);
   }
-  // The same where messages are logged as well, but listed in no views. Whether the log is long is
-  // asked once for each block.
-  bool only_logs() const noexcept { return is_logging() && viewed_ == 0; }
+  // The same where messages are logged as well, but listed in no views, nor is a pass under way.
+  // Whether the log is long is asked once for each block.
+  bool only_logs() const noexcept { return only_logs_; }
   bool log_at_hand(const QueueEntry& entry) noexcept {
-    if (passing_ || !log_.is_room_in_block() || !push_at_hand(entry)) return false;
+    if (!log_.is_room_in_block() || !push_at_hand<QueueSide::unexpected>(entry)) return false;
     log_.push_into_block({entry.key.bits, entry.sequence});
     ++logged_;
     return true;
@@ -320,7 +349,7 @@ class KeyIndex {
     if (toils()) [[unlikely]]
       return false;
     if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
-    ++size_;
+    ++messages_;
     feed_complete({entry.key.bits, entry.sequence});
     return true;
   }
@@ -333,7 +362,7 @@ class KeyIndex {
       return push_wild_at_once(entry);
     if (logs()) return push_and_log_at_once(entry);
     if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
-    ++size_;
+    messages_ += side_ == QueueSide::unexpected;
     return true;
   }
 
@@ -376,6 +405,7 @@ class KeyIndex {
   static constexpr std::array<std::uint64_t, kClasses> kClassBits = {kSourceMask | kTagMask,
                                                                      kTagMask, kSourceMask, 0};
   static constexpr unsigned kAllWild = 0b1110;  // class c: bit c
+  static constexpr unsigned kViewed = 0b10000;
   static constexpr unsigned kWithTag = 0b0011;
   static constexpr std::array<std::uint64_t, kClasses> kClassMask = {
       kSourceMask | kTagMask, kTagMask, kSourceMask | kTagSign, kTagSign};
@@ -448,12 +478,25 @@ class KeyIndex {
     return {reinterpret_cast<std::uint64_t>(entry.cookie), entry.sequence};
   }
   // The next entry goes into a log, or should make one.
-  bool logs() const noexcept { return size_ >= log_from_size_; }
+  bool logs() const noexcept { return messages_ >= log_from_size_; }
   bool is_logging() const noexcept { return log_from_size_ == 0; }
-  void log_from_now() const noexcept { log_from_size_ = 0; }
-  void log_no_more(std::size_t most_unlogged = kMostUnlogged) const noexcept {
+  void log_from_now() noexcept {
+    log_from_size_ = 0;
+    note_lists();
+  }
+  void log_no_more(std::size_t most_unlogged = kMostUnlogged) noexcept {
     const bool may = wildcards_ && side_ == QueueSide::unexpected;
     log_from_size_ = may ? most_unlogged : ~std::size_t{0};
+    note_lists();
+  }
+  void set_passing(bool passing) noexcept {
+    passing_ = passing;
+    note_lists();
+  }
+  // For a message that comes: what log, views and a pass make of it, in one word each.
+  void note_lists() noexcept {
+    alone_below_ = viewed_ == 0 ? log_from_size_ : 0;
+    only_logs_ = is_logging() && viewed_ == 0 && !passing_;
   }
   bool push_and_log(const QueueEntry& entry) noexcept;
   bool reserve_message() noexcept;
@@ -485,14 +528,14 @@ class KeyIndex {
   void go_on_moving() noexcept;
 
   void find_wild_entry(const MatchKey& key, Hit& best, std::uint64_t& depth) const noexcept;
-  Hit find_by_view(const MatchKey& key, std::uint64_t& depth) const noexcept;
+  Hit find_by_view(const MatchKey& key, std::uint64_t& depth) noexcept;
   Hit find_by_walk(const MatchKey& key, std::uint64_t& depth) const noexcept;
-  void forget_log() const noexcept;
-  void clear_log() const noexcept;
+  void forget_log() noexcept;
+  void clear_log() noexcept;
   std::vector<IndexItem> items_in_order() const;
-  bool start_log() const noexcept;
+  bool start_log() noexcept;
 
-  Found front_of(std::uint64_t envelope, std::uint64_t& depth) const noexcept;
+  KeyTable::Slot* front_of(std::uint64_t envelope, std::uint64_t& depth) noexcept;
   void take_viewed(KeyTable::Slot* slot, void** cookie) noexcept;
   void take_viewed_of_many(KeyTable::Slot* slot, unsigned views, void** cookie) noexcept;
   void take_viewed_further(KeyTable::Slot* slot, unsigned views, void** cookie) noexcept;
@@ -506,14 +549,12 @@ class KeyIndex {
     tables_[key_class].pop(slot);
   }
 
-  // The same without a call, where the table does not move. False: nothing has changed.
-  bool take_now(KeyTable::Slot* slot, void** cookie, int key_class = 0) noexcept {
-    const IndexItem item = slot->oldest;
-    if (!tables_[key_class].pop_now(slot)) [[unlikely]]
-      return false;
-    *cookie = reinterpret_cast<void*>(item.value);
-    note_gone(item.sequence);
-    return true;
+  // The same without a call, where the table does not move and pops_now().
+  template <QueueSide side>
+  void take_now(KeyTable::Slot* slot, void** cookie, int key_class = 0) noexcept {
+    *cookie = reinterpret_cast<void*>(slot->oldest.value);
+    note_gone<side>(slot->oldest.sequence);
+    tables_[key_class].pop_now(slot);
   }
 
   // A message is taken that lists still have. It may have left one list, which is taken off without
@@ -525,20 +566,33 @@ class KeyIndex {
 
   // An entry has come to a class, or left it.
   void note_come(int key_class) noexcept {
-    wild_classes_ |= kAllWild & 1u << key_class;
-    ++size_;
+    tables_[0].look_further(kAllWild & 1u << key_class);
+    messages_ += side_ == QueueSide::unexpected;
   }
   void note_left(int key_class) noexcept {
-    if (key_class != 0 && tables_[key_class].empty()) wild_classes_ &= ~(1u << key_class);
+    if (key_class != 0 && tables_[key_class].empty()) tables_[0].look_no_further(1u << key_class);
   }
 
-  // Classes that may hold what a message meets.
+  // A bit for each class but 0 that holds entries, kept where every look asks.
+  unsigned wild_classes() const noexcept { return tables_[0].further() & kAllWild; }
+  // Where one does, it asks there as well.
+  void set_viewed(unsigned views) noexcept {
+    viewed_ = static_cast<std::uint8_t>(views);
+    views != 0 ? tables_[0].look_further(kViewed) : tables_[0].look_no_further(kViewed);
+    note_lists();
+  }
+  // Of these, those that may hold what a message meets.
   unsigned wild_classes_of(std::uint64_t bits) const noexcept {
-    return of_tag(bits, wild_classes_);
+    return of_tag(bits, wild_classes());
   }
 
   void note_gone(std::uint64_t sequence) noexcept {
-    --size_;
+    side_ == QueueSide::posted ? note_gone<QueueSide::posted>(sequence)
+                               : note_gone<QueueSide::unexpected>(sequence);
+  }
+  template <QueueSide side>
+  void note_gone(std::uint64_t sequence) noexcept {
+    if constexpr (side == QueueSide::unexpected) --messages_;
     disorder_ |= sequence - last_gone_;
     last_gone_ = sequence;
   }
@@ -553,22 +607,22 @@ class KeyIndex {
   }
 
   // For toils(), where it may say so.
-  void note_listed() const noexcept {
+  void note_listed() noexcept {
     ++views_->listed;
-    if (size_ == kFewInLists) views_->listed = views_->asked = 0;  // more are about to wait
+    if (messages_ == kFewInLists) views_->listed = views_->asked = 0;  // more are about to wait
   }
-  void note_asked() const noexcept {
+  void note_asked() noexcept {
     wild_search_ = true;
-    views_->asked += size_ <= kFewInLists;
+    views_->asked += messages_ <= kFewInLists;
   }
 
-  void pop_gone(KeyTable::Slot* list) const noexcept;
-  void feed(unsigned classes, IndexItem item) const noexcept;
+  void pop_gone(KeyTable::Slot* list) noexcept;
+  void feed(unsigned classes, IndexItem item) noexcept;
   // feed() for complete views. It calls nothing, but last.
-  [[gnu::always_inline]] void feed_complete(IndexItem item) const noexcept {
+  [[gnu::always_inline]] void feed_complete(IndexItem item) noexcept {
     unsigned left = of_tag(item.value, viewed_);
     KeyTable& table = views_->table;
-    if (size_ <= kFewInLists) note_listed();
+    if (messages_ <= kFewInLists) note_listed();
     if (!has_many_gone() && table.has_room(kClasses - 1)) [[likely]] {
       left = for_each_class(left, [&](int c) {
         return table.push_or_renew(envelope_of(c, item.value), item, first_);
@@ -578,46 +632,47 @@ class KeyIndex {
       feed(left, item);
   }
   bool has_one_view() const noexcept { return (viewed_ & (viewed_ - 1)) == 0; }
-  bool has_many_gone() const noexcept { return views_->gone > size_ / 2 + kFewGone; }
+  bool has_many_gone() const noexcept { return views_->gone > messages_ / 2 + kFewGone; }
   void forget_viewed() noexcept;
-  void drop_views() const noexcept;
-  void pass(std::size_t items) const noexcept;
+  void drop_views() noexcept;
+  void pass(std::size_t items) noexcept;
   void look_ahead() const noexcept;
   // Messages come and go, and no search has asked for the log.
   bool logs_in_vain() const noexcept {
-    return is_long_log() && !wild_search_ && views_ == nullptr && size_ <= kManyUnlogged;
+    return is_long_log() && !wild_search_ && views_ == nullptr && messages_ <= kManyUnlogged;
   }
   // Mostly items that are gone.
-  bool is_long_log() const noexcept { return logged_ > 2 * size_ + 1024; }
+  bool is_long_log() const noexcept { return logged_ > 2 * messages_ + 1024; }
   bool is_complete(int key_class) const noexcept { return (viewed_ >> key_class & 1) != 0; }
 
   std::array<KeyTable, kClasses> tables_;
   // The line of what every operation looks at. Of the unexpected side views and log change
   // what a search costs, never what it finds, so a search may work on them.
-  std::size_t size_ = 0;
-  mutable std::size_t log_from_size_;  // with as many entries messages are logged: 0 where there
-                                       // is a log, the largest number where there is never one
-  std::uint8_t wild_classes_ = 0;      // a bit for each class but 0 that holds entries
-  mutable std::uint8_t viewed_ = 0;    // a bit for each class whose view is complete: it lists
-                                       // the log too, not only what was passed
-  std::uint64_t last_gone_ = 0;        // a sequence number
-  std::uint64_t first_ = 0;            // of the message that came when there was none
-  std::uint64_t disorder_ = 0;         // its uppermost bit: see is_in_order()
+  std::size_t messages_ = 0;     // see messages()
+  std::size_t log_from_size_;    // with as many entries messages are logged: 0 where there
+                                 // is a log, the largest number where there is never one
+  std::size_t alone_below_ = 0;  // with fewer messages the next one is in no log and no view
+  std::uint8_t viewed_ = 0;      // a bit for each class whose view is complete: it lists
+                                 // the log too, not only what was passed
+  std::uint64_t last_gone_ = 0;  // a sequence number
+  std::uint64_t first_ = 0;      // of the message that came when there was none
+  std::uint64_t disorder_ = 0;   // its uppermost bit: see is_in_order()
   const QueueSide side_;
+  bool only_logs_ = false;
   bool wildcards_ = true;  // may come
-  mutable bool passing_ = false;
-  mutable bool wild_search_ = false;  // there was one since the index was empty
-  mutable bool walks_log_ = false;    // one of a class that has no view
+  bool passing_ = false;
+  bool wild_search_ = false;  // there was one since the index was empty
+  bool walks_log_ = false;    // one of a class that has no view
   QueueResources* resources_;
 
-  mutable std::unique_ptr<Views> views_;  // if any are to be made
-  mutable unsigned wanted_ = 0;           // of these classes
-  mutable unsigned fed_ = 0;              // by the pass now under way, or complete
-  mutable NodePool log_pool_;
-  mutable MessageLog passed_;
-  mutable MessageLog log_;
-  mutable std::size_t logged_ = 0;  // items in both
-  mutable std::size_t walked_ = 0;  // items, by searches for which a view is missing
+  std::unique_ptr<Views> views_;  // if any are to be made
+  unsigned wanted_ = 0;           // of these classes
+  unsigned fed_ = 0;              // by the pass now under way, or complete
+  NodePool log_pool_;
+  MessageLog passed_;
+  MessageLog log_;
+  std::size_t logged_ = 0;  // items in both
+  std::size_t walked_ = 0;  // items, by searches for which a view is missing
 };
 
 }  // namespace tagline

@@ -111,6 +111,7 @@ bool KeyTable::start_moving(std::size_t capacity) noexcept {
     NodeMemory::supply(slots, capacity * sizeof(Slot));
     return true;
   }
+  further_ |= kMoves;
   // There is an empty slot: no table is ever full.
   while (old_.slots[start_].oldest.sequence != 0) ++start_;
   move_some(kMovesPerCall);
@@ -148,7 +149,7 @@ void KeyTable::move_some(std::size_t slots) noexcept {
     slot.key = kGone;
   }
   if (moved_ > mask) {
-    release(old_);
+    end_moving();
     set_room(1);
   } else if (moved_ - discarded_ >= kDiscardedSlots) {
     discard_moved();
@@ -200,7 +201,12 @@ void KeyTable::close_gap(Slot* hole) noexcept {
   hole->more = {};
 }
 
-void KeyTable::release(Table& table) noexcept {
+void KeyTable::end_moving() noexcept {
+  release(old_);
+  further_ &= static_cast<std::uint8_t>(~kMoves);
+}
+
+void KeyTable::release(Table& table) const noexcept {
   if (table.slots == nullptr) return;
   memory_->release(table.slots, table.capacity() * sizeof(Slot));
   table = {};
@@ -223,7 +229,7 @@ void KeyTable::forget() noexcept {
       }
     }
   }
-  release(old_);
+  end_moving();
   size_ = 0;
   set_room(1);
 }

@@ -106,6 +106,13 @@ class alignas(kCacheLine) KeyTable {
     return std::size_t{kLeastPeak / 2} * (2 + peak_step_ % 2) << peak_step_ / 2;
   }
   bool is_moving() const noexcept { return old_.slots != nullptr; }
+  // Whether look_now() tells all that its owner asks for: the table does not move, and no bit of
+  // its owner's says that there is more to look at. Those are all bits of further() but the first,
+  // which is the table's: in one byte, as every look asks.
+  bool tells() const noexcept { return further_ == 0; }
+  unsigned further() const noexcept { return further_; }
+  void look_further(unsigned bits) noexcept { further_ |= static_cast<std::uint8_t>(bits); }
+  void look_no_further(unsigned bits) noexcept { further_ &= static_cast<std::uint8_t>(~bits); }
 
   Slot* find(std::uint64_t key) const noexcept { return empty() ? nullptr : look(key); }
   // The same; wants !empty().
@@ -121,7 +128,7 @@ class alignas(kCacheLine) KeyTable {
   Slot* look_now(std::uint64_t key) const noexcept {
     for (Slot* slot = now_.home(key);; slot = now_.after(slot)) {
       if (slot->key == key) return slot->oldest.sequence != 0 ? slot : nullptr;
-      if (!slot->more.is_marked()) return nullptr;
+      if (__builtin_expect(!slot->more.is_marked(), 1)) return nullptr;
       if constexpr (!keeps) keep_no_loads();
     }
   }
@@ -229,14 +236,14 @@ class alignas(kCacheLine) KeyTable {
     return item;
   }
 
-  // pop() without a call. False: nothing has changed. pop_now() wants !is_moving().
-  bool pop_at_hand(Slot* slot) noexcept { return !is_moving() && pop_now(slot); }
-  bool pop_now(Slot* slot) noexcept {
-    if (!pops_now(slot)) [[unlikely]]
+  // pop() without a call. False: nothing has changed. pop_now() wants pops_now() and !is_moving().
+  bool pop_at_hand(Slot* slot) noexcept {
+    if (is_moving() || !pops_now(slot)) [[unlikely]]
       return false;
-    vacate(slot);
+    pop_now(slot);
     return true;
   }
+  void pop_now(Slot* slot) noexcept { vacate(slot); }
   static bool pops_now(const Slot* slot) noexcept { return slot->more.is_bare(); }
 
   // Takes the item with this sequence number out of a slot.
@@ -277,7 +284,7 @@ class alignas(kCacheLine) KeyTable {
   // As clear(), when the pool is about to give up all its nodes at once.
   void abandon() noexcept {
     release(now_);
-    release(old_);
+    end_moving();
     size_ = limit_ = room_ = 0;
   }
 
@@ -305,8 +312,9 @@ class alignas(kCacheLine) KeyTable {
   static constexpr std::size_t kDiscardedSlots = 8192;  // at a time: 256 KiB
   static constexpr std::size_t kSuppliedSlots = 1024;   // at a time: 32 KiB
   static constexpr std::size_t kMostExpected = 2048;    // keys
-  static constexpr unsigned kLeastPeak = 16;
+  static constexpr std::uint8_t kLeastPeak = 16;
   static constexpr std::size_t kMostUnchecked = std::size_t{1} << 30;  // pops
+  static constexpr unsigned kMoves = 1;                                // a bit of further_
   static constexpr unsigned kMovesPerCall = 8;
   static constexpr unsigned kMovesPerSearch = 64;  // some hundred nanoseconds, and soon done
 
@@ -363,10 +371,9 @@ class alignas(kCacheLine) KeyTable {
     return slot->more.is_bare() && old_.slots == nullptr;
   }
   void vacate(Slot* slot) noexcept {
-    keep_no_loads();
     slot->oldest.sequence = 0;
-    --size_;
     count_pop();
+    --size_;  // last: whoever asks then whether the table is empty() is told by this
   }
   void count_pop() noexcept {
     if (--pops_until_check_ == 0) [[unlikely]]
@@ -384,6 +391,7 @@ class alignas(kCacheLine) KeyTable {
   void pop_further(Slot* slot) noexcept;
   bool make_room(std::size_t keys) noexcept;
   bool start_moving(std::size_t capacity) noexcept;
+  void end_moving() noexcept;
   void check_size() noexcept;
   void set_room(std::size_t keys) noexcept;
   void begin_count() noexcept;
@@ -393,7 +401,7 @@ class alignas(kCacheLine) KeyTable {
   void insert(const Slot& content) noexcept;
   static void put_into(Slot* slot, const Slot& content) noexcept;
   void close_gap(Slot* hole) noexcept;
-  void release(Table& table) noexcept;
+  void release(Table& table) const noexcept;
 
   // Up to old_.slots one line: all that most calls look at, but for the slot.
   Table now_;
@@ -402,7 +410,8 @@ class alignas(kCacheLine) KeyTable {
                            // and 0 as long as the table moves
   std::size_t limit_ = 0;  // of size_, before the table has to grow
   std::int32_t pops_until_check_ = 0;
-  std::uint32_t peak_step_ = 0;  // see peak()
+  std::uint8_t peak_step_ = 0;  // see peak()
+  std::uint8_t further_ = 0;    // see tells()
   Table old_;
   std::size_t start_ = 0;      // in the old table, where moving began: behind an empty slot
   std::size_t moved_ = 0;      // its slots moved, counted from there

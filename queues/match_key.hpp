@@ -153,12 +153,14 @@ concept KeepsPacked = requires(Queue queue, PackedEntry entry) {
 // May keep entries in an index.
 template <class Queue>
 concept OffersIndex = requires(Queue queue, std::uint64_t bits, void** cookie, QueueEntry entry) {
-  queue.is_indexed() && queue.tells() && queue.tells_among() && queue.lists_none(bits);
-  queue.take_found(queue.template look<QueueSide::posted>(bits), cookie);
-  queue.take_found(queue.look_among(bits), cookie);
+  queue.is_indexed() && queue.tells() && queue.template tells_among<QueueSide::posted>();
+  queue.tells_none() && queue.lists_none(bits);
+  queue.take_found(queue.look(bits), cookie);
+  queue.take_found(queue.template look_among<QueueSide::posted>(bits), cookie);
   queue.take_found(queue.look_listed(bits), cookie);
   queue.append_and_log(entry) || queue.append_and_list(entry) || queue.append_at_once(entry);
-  queue.pass_on_at_once() || queue.begin_index_at_hand() || queue.waits_here();
+  queue.pass_on_at_once() || queue.template begin_index_at_hand<QueueSide::posted>() ||
+      queue.waits_here();
   queue.slot_hint().prefetch(bits);
 };
 

@@ -63,7 +63,7 @@ concept KeepsGroup = requires(Structure structure) {
 //   make_room_in_index()             where that said no: entries that follow will have room
 //   is_indexed(), tells(), look(bits), tells_among(), look_among(bits), look_listed(bits),
 //   lists_none(bits), take_found(found, cookie), take_found_at_hand<side>(found, cookie)  see below
-//   indexes_one(), take_last(found, cookie)  the index holds one entry; take_found() for that
+//   has_empty_index(), leave_index()  after take_found(): it holds nothing any more
 //   last_gone()                      the sequence number of what left the index last
 //   slot_hint()                      where the slots of a large index are, see KeyTable
 //   note_wild()                      called as an entry with wildcards comes to wait here; append()
@@ -124,8 +124,9 @@ class alignas(kCacheLine) NewestEntry {
   bool pass_on_at_once() noexcept requires KeepsIndex<Structure> {
     return passed_on(older_.take_in_at_once(unpacked(newest_)));
   }
+  template <QueueSide side>
   bool begin_index_at_hand() noexcept requires KeepsIndex<Structure> {
-    return passed_on(older_.begin_at_hand(unpacked(newest_)));
+    return passed_on(older_.template begin_at_hand<side>(unpacked(newest_)));
   }
   // append() straight to the index, where has_room() says no and nothing waits here: of an exact
   // key, if one look tells and nothing has to be called, also for messages that are logged, if
@@ -138,7 +139,7 @@ class alignas(kCacheLine) NewestEntry {
   // Whether the next entry, of an exact key, had better wait here: the one before it went to the
   // index and was the match at once.
   bool waits_here() const noexcept requires KeepsIndex<Structure> {
-    return older_.is_indexed() && older_.last_gone() == newest_.sequence;
+    return older_.last_gone() == newest_.sequence;
   }
   KeyTable::SlotHint slot_hint() const noexcept requires KeepsIndex<Structure> {
     return older_.slot_hint();
@@ -211,22 +212,24 @@ class alignas(kCacheLine) NewestEntry {
 
   // Whether the structure keeps older entries in an index now, and what then takes the place
   // of take_at_hand() if a look into that tells: the look, taking out what it has found, or
-  // the newest entry if it has found nothing.
+  // the newest entry if it has found nothing and that tells_none().
   bool is_indexed() const noexcept {
     if constexpr (KeepsIndex<Structure>) return older_.is_indexed();
     return false;
   }
   bool tells() const noexcept requires KeepsIndex<Structure> { return older_.tells(); }
-  template <QueueSide side>
+  bool tells_none() const noexcept requires KeepsIndex<Structure> { return older_.tells_none(); }
   auto look(std::uint64_t bits) noexcept requires KeepsIndex<Structure> {
-    const bool suffices =
-        __builtin_expect(overtaking_, 0) && holds_newest() && meets_newest<side>(bits);
-    return suffices ? nullptr : older_.look(bits);
+    return older_.look(bits);
   }
   // The same where receives with wildcards wait.
-  bool tells_among() const noexcept requires KeepsIndex<Structure> { return older_.tells_among(); }
+  template <QueueSide side>
+  bool tells_among() const noexcept requires KeepsIndex<Structure> {
+    return older_.template tells_among<side>();
+  }
+  template <QueueSide side>
   auto look_among(std::uint64_t bits) noexcept requires KeepsIndex<Structure> {
-    return older_.look_among(bits);
+    return older_.template look_among<side>(bits);
   }
   // For a receive with wildcards, of the unexpected side: the bits of its envelope. Where
   // nothing comes of the look, the newest entry is the only one that may be the match if
@@ -239,22 +242,21 @@ class alignas(kCacheLine) NewestEntry {
   }
   template <class Found>
   void take_found(Found found, void** cookie) noexcept requires KeepsIndex<Structure> {
-    if (older_.indexes_one()) [[unlikely]]
-      return take_last(found, cookie);
     older_.take_found(found, cookie);
+    if (older_.has_empty_index()) [[unlikely]]
+      leave_index();
   }
-  // The same in two parts, for whoever would save no registers: take_last() where indexes_one(),
-  // and then nothing is left that the next entry would go to; else take_found_at_hand(), if nothing
-  // has to be called. False: nothing has changed.
-  bool indexes_one() const noexcept requires KeepsIndex<Structure> { return older_.indexes_one(); }
+  // The same in two parts, for whoever would save no registers: take_found_at_hand(), if nothing
+  // has to be called, and then leave_index(), if that empties the index. False: nothing has
+  // changed.
   template <QueueSide side, class Found>
-  bool take_found_at_hand(Found found, void** cookie) noexcept requires KeepsIndex<Structure> {
-    return older_.template take_found_at_hand<side>(found, cookie);
+  bool take_found_at_hand(Found found, void** cookie,
+                          bool& empties) noexcept requires KeepsIndex<Structure> {
+    return older_.template take_found_at_hand<side>(found, cookie, empties);
   }
-  template <class Found>
-  void take_last(Found found, void** cookie) noexcept requires KeepsIndex<Structure> {
-    older_.take_last(found, cookie);
-    if (!holds_newest()) place_ = Place::open;
+  void leave_index() noexcept requires KeepsIndex<Structure> {
+    older_.leave_index();
+    reopen();
   }
   template <class Count>
   bool take_newest(const MatchKey& key, void** cookie, Count count,
@@ -316,6 +318,7 @@ class alignas(kCacheLine) NewestEntry {
       place_ = Place::open;
     } else {
       older_.erase(hit);
+      reopen();
     }
   }
 
@@ -328,6 +331,7 @@ class alignas(kCacheLine) NewestEntry {
   template <class Predicate, class Visit>
   std::size_t remove_if(Predicate wanted, Visit visit) {
     const std::size_t removed = older_.remove_if(wanted, visit);
+    reopen();
     if (!holds_newest() || !wanted(unpacked(newest_))) return removed;
     place_ = Place::open;
     visit(unpacked(newest_));
@@ -335,7 +339,8 @@ class alignas(kCacheLine) NewestEntry {
   }
 
  private:
-  // Of the newest entry. closed: nothing waits there, and the next entry goes to the index.
+  // Of the newest entry. closed: nothing waits there, and the next entry goes to the index, which
+  // holds something, as all that waits is there.
   enum class Place : std::uint8_t { open, taken, closed };
   static constexpr std::uint64_t kExact = kSourceMask | kTagMask;
   using Kept = std::conditional_t<TakesPacked<Structure>, PackedEntry, QueueEntry>;
@@ -346,6 +351,12 @@ class alignas(kCacheLine) NewestEntry {
     place_ = Place::taken;
   }
 
+  // Where nothing is left that the next entry would go to.
+  void reopen() noexcept {
+    if constexpr (KeepsIndex<Structure>) {
+      if (place_ == Place::closed && !is_indexed()) place_ = Place::open;
+    }
+  }
   bool passed_on(bool taken_in) noexcept {
     if (taken_in) place_ = Place::closed;
     return taken_in;
@@ -373,7 +384,11 @@ class alignas(kCacheLine) NewestEntry {
         passed = depth;
       }
     };
-    return take_older(count_match) || take_newest(key, cookie, count, passed);
+    if (take_older(count_match)) {
+      reopen();
+      return true;
+    }
+    return take_newest(key, cookie, count, passed);
   }
 
   template <class Meets, class Count>

@@ -26,7 +26,7 @@ class LastContext : public testing::Test {
     constexpr int kMany = 12000;
     for (int tag = 0; tag < kMany; ++tag) append(queue, tag);
     std::uint64_t depth = 0;
-    while (!queue.is_indexed() || !queue.tells()) {
+    while (!queue.is_indexed() || !queue.tells() || !queue.tells_none()) {
       append(queue, kMany + static_cast<int>(next_));
       EXPECT_FALSE(queue.find(key_of(0, 1 << 30), depth));
     }

@@ -71,14 +71,6 @@ class Twin {
           if (!queue.lists_none(bits)) return Glance::unknown;
           return queue.take_newest(key, cookie, count) ? Glance::taken : Glance::none;
         }
-        if (!queue.tells()) {
-          if (!queue.tells_among()) return Glance::unknown;
-          if (const auto found = queue.look_among(key.bits)) {
-            queue.take_found(found, cookie);
-            return Glance::taken;
-          }
-          return queue.take_newest(key, cookie, count) ? Glance::taken : Glance::none;
-        }
         return side == QueueSide::posted
                    ? look_into<QueueSide::posted>(key.bits, cookie, count)
                    : look_into<QueueSide::unexpected>(key.bits, cookie, count);
@@ -88,10 +80,15 @@ class Twin {
   }
   template <QueueSide of, class Count>
   Glance look_into(std::uint64_t bits, void** cookie, Count count) {
-    if (auto* const found = queue.template look<of>(bits)) {
-      queue.take_found(found, cookie);
+    const auto take = [&](auto found) {
+      if (found) queue.take_found(found, cookie);
+      return static_cast<bool>(found);
+    };
+    const bool tells = queue.tells();
+    if (!tells && !queue.template tells_among<of>()) return Glance::unknown;
+    if (tells ? take(queue.look(bits)) : take(queue.template look_among<of>(bits)))
       return Glance::taken;
-    }
+    if (!queue.tells_none()) return Glance::unknown;
     return queue.template take_newest<of>(bits, cookie, count) ? Glance::taken : Glance::none;
   }
   void take(const MatchKey& key) {
