@@ -65,64 +65,73 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   // than a short search.
   [[gnu::flatten]] tagline_status post_receive(Envelope envelope, void* receive, void** message,
                                                tagline_handle* handle) noexcept override {
-    Context* const context = Ways::template context_of<TAGLINE_UNEXPECTED>(envelope);
-    if (context == nullptr) [[unlikely]] {
-      return with_context<&QueueMatcher::post_receive>(envelope, receive, message, handle);
-    }
-    return Ways::template meet_receive<Unmet::waits>(context, envelope, receive, message, handle);
+    return Ways::template in_context<TAGLINE_UNEXPECTED>(
+        envelope,
+        [&](Context* context) {
+          return Ways::template meet_receive<Unmet::waits>(context, envelope, receive, message,
+                                                           handle);
+        },
+        [&] {
+          return with_context<&QueueMatcher::post_receive>(envelope, receive, message, handle);
+        });
   }
 
   [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
                                          void** receive) noexcept override {
-    Context* const context = Ways::template context_of<TAGLINE_POSTED>(envelope);
-    if (context == nullptr) [[unlikely]] {
-      return with_context<&QueueMatcher::arrive>(envelope, message, receive);
-    }
-    return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::waits>(context, exact_key(envelope).bits,
-                                                                 message, receive);
+    return Ways::template in_context<TAGLINE_POSTED>(
+        envelope,
+        [&](Context* context) {
+          return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::waits>(
+              context, exact_key(envelope).bits, message, receive);
+        },
+        [&] { return with_context<&QueueMatcher::arrive>(envelope, message, receive); });
   }
 
   // Halves of these two, for hosts that store something only if it has to wait.
   [[gnu::flatten]] tagline_status claim(Envelope envelope, void** message,
                                         Envelope* found) noexcept override {
-    Context* const context = Ways::template context_of<TAGLINE_UNEXPECTED>(envelope);
-    if (context == nullptr) [[unlikely]] {
-      return with_known_context<&QueueMatcher::claim>(envelope, message, found);
-    }
-    if (found != nullptr) [[unlikely]]
-      return claim_and_tell(context, envelope, message, found);
-    return Ways::template meet_receive<Unmet::leaves>(context, envelope, nullptr, message);
+    return Ways::template in_context<TAGLINE_UNEXPECTED>(
+        envelope,
+        [&](Context* context) {
+          if (found != nullptr) [[unlikely]]
+            return claim_and_tell(context, envelope, message, found);
+          return Ways::template meet_receive<Unmet::leaves>(context, envelope, nullptr, message);
+        },
+        [&] { return with_known_context<&QueueMatcher::claim>(envelope, message, found); });
   }
 
   [[gnu::flatten]] tagline_status match_message(Envelope envelope,
                                                 void** receive) noexcept override {
-    Context* const context = Ways::template context_of<TAGLINE_POSTED>(envelope);
-    if (context == nullptr) [[unlikely]] {
-      return with_known_context<&QueueMatcher::match_message>(envelope, receive);
-    }
-    return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::leaves>(context, exact_key(envelope).bits,
-                                                                  nullptr, receive);
+    return Ways::template in_context<TAGLINE_POSTED>(
+        envelope,
+        [&](Context* context) {
+          return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::leaves>(
+              context, exact_key(envelope).bits, nullptr, receive);
+        },
+        [&] { return with_known_context<&QueueMatcher::match_message>(envelope, receive); });
   }
 
   [[gnu::flatten]] tagline_status append_receive(Envelope envelope, void* receive,
                                                  tagline_handle* handle) noexcept override {
-    Context* const context = Ways::template context_of<TAGLINE_POSTED>(envelope);
-    if (context == nullptr) [[unlikely]] {
-      return with_context<&QueueMatcher::append_receive>(envelope, receive, handle);
-    }
-    const MatchKey key = exact_key(envelope);
-    if (!is_exact(envelope)) return append_any(context, key.bits, receive, handle);
-    return Ways::template append_exact<TAGLINE_POSTED>(context, key.bits, receive, handle);
+    return Ways::template in_context<TAGLINE_POSTED>(
+        envelope,
+        [&](Context* context) {
+          const MatchKey key = exact_key(envelope);
+          if (!is_exact(envelope)) return append_any(context, key.bits, receive, handle);
+          return Ways::template append_exact<TAGLINE_POSTED>(context, key.bits, receive, handle);
+        },
+        [&] { return with_context<&QueueMatcher::append_receive>(envelope, receive, handle); });
   }
 
   [[gnu::flatten]] tagline_status append_message(Envelope envelope,
                                                  void* message) noexcept override {
-    Context* const context = Ways::template context_of<TAGLINE_UNEXPECTED>(envelope);
-    if (context == nullptr) [[unlikely]] {
-      return with_context<&QueueMatcher::append_message>(envelope, message);
-    }
-    return Ways::template append_exact<TAGLINE_UNEXPECTED>(context, exact_key(envelope).bits,
-                                                           message);
+    return Ways::template in_context<TAGLINE_UNEXPECTED>(
+        envelope,
+        [&](Context* context) {
+          return Ways::template append_exact<TAGLINE_UNEXPECTED>(context, exact_key(envelope).bits,
+                                                                 message);
+        },
+        [&] { return with_context<&QueueMatcher::append_message>(envelope, message); });
   }
 
   tagline_status probe(Envelope envelope, void** message, Envelope* found) noexcept override {
