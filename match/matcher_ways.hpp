@@ -240,8 +240,10 @@ class MatcherWays : public tagline_matcher {
   }
 
   // Three ways to take what a look has found: what calls nothing, and so saves no registers, a part
-  // of the look; the last entry of an index; and what always does. ends_apart: GCC does not let
-  // what may follow the look share the end, for three instructions more.
+  // of the look, which loads again what the look has loaded, as to keep that in registers moves all
+  // arguments into others; the same where that was the last entry of the index; and what always
+  // does. ends_apart: GCC does not let what may follow the look share the end, for three
+  // instructions more.
   template <tagline_side which, bool ends_apart = false, class Found>
   [[gnu::always_inline]] tagline_status take_found_at_hand(Context* context, Found found,
                                                            void** cookie) noexcept {
@@ -262,6 +264,7 @@ class MatcherWays : public tagline_matcher {
     queue_of(*context, which).leave_index();
     return done(TAGLINE_MATCHED);
   }
+  // noipa: or GCC would leave out what of `found` is only there to stay in its register.
   template <tagline_side which, class Found>
   [[gnu::noipa, gnu::flatten]] tagline_status take_found(Context* context, Found found,
                                                          void** cookie) noexcept {

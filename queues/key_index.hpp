@@ -106,7 +106,8 @@ class KeyIndex {
   }
 
   // Whether one look tells the oldest entry that meets an exact key: no entry has a wildcard,
-  // and nothing moves. Then look() is where that entry is, or nullptr; it wants !empty().
+  // nothing moves, and no view lists it. Then look() is where that entry is, or nothing; it wants
+  // !empty().
   bool tells() const noexcept { return tables_[0].tells(); }
   // With the key, so that where a look hands on what it has found every register stays as it is.
   struct Found {
@@ -151,21 +152,6 @@ class KeyIndex {
     note_stale(found.bits);
     return true;
   }
-  Hit look_among_wild(std::uint64_t bits) noexcept {
-    KeyTable::Slot* best = tables_[0].empty() ? nullptr : tables_[0].look_now(bits);
-    int its_class = 0;
-    for_each_class(wild_classes_of(bits), [&](int c) {
-      KeyTable::Slot* const slot = tables_[c].look_now(bits & kClassBits[c]);
-      if (slot == nullptr) return true;
-      if (best != nullptr && is_older(best->oldest.sequence, slot->oldest.sequence)) return true;
-      best = slot;
-      its_class = c;
-      return true;
-    });
-    if (best != nullptr) return {best, its_class, best->oldest.sequence};
-    disorder_ = ~std::uint64_t{0};
-    return {};
-  }
   void take_found(Hit found, void** cookie) noexcept;
   template <QueueSide side>
   bool take_at_hand(Hit found, void** cookie) noexcept {
@@ -204,7 +190,7 @@ class KeyIndex {
       return false;
     note_asked();
     table.pop_now(found.list_);
-    keep_no_loads();
+    keep_no_loads();  // or two registers more have to be saved, for 8 instructions
     take_now<side>(found.slot_, cookie);
     note_stale(found.slot_->key, /*left_one=*/true);
     return true;
@@ -226,12 +212,12 @@ class KeyIndex {
     if (key.mask != (kSourceMask | kTagMask)) return Glance::unknown;
     if (wild_classes() != 0) return take_among(key.bits, cookie);
     if (empty()) return Glance::none;
-    const Viewed found = {{key.bits, tables_[0].look(key.bits)}};
-    if (!found) {
+    KeyTable::Slot* const slot = tables_[0].look(key.bits);
+    if (slot == nullptr) {
       disorder_ = ~std::uint64_t{0};
       return Glance::none;
     }
-    viewed_ == 0 ? take_oldest(found.slot, cookie) : take_viewed(found.slot, cookie);
+    viewed_ == 0 ? take_oldest(slot, cookie) : take_viewed(slot, cookie);
     return Glance::taken;
   }
 
@@ -527,6 +513,21 @@ class KeyIndex {
   }
   void go_on_moving() noexcept;
 
+  Hit look_among_wild(std::uint64_t bits) noexcept {
+    KeyTable::Slot* best = tables_[0].empty() ? nullptr : tables_[0].look_now(bits);
+    int its_class = 0;
+    for_each_class(wild_classes_of(bits), [&](int c) {
+      KeyTable::Slot* const slot = tables_[c].look_now(bits & kClassBits[c]);
+      if (slot == nullptr) return true;
+      if (best != nullptr && is_older(best->oldest.sequence, slot->oldest.sequence)) return true;
+      best = slot;
+      its_class = c;
+      return true;
+    });
+    if (best != nullptr) return {best, its_class, best->oldest.sequence};
+    disorder_ = ~std::uint64_t{0};
+    return {};
+  }
   void find_wild_entry(const MatchKey& key, Hit& best, std::uint64_t& depth) const noexcept;
   Hit find_by_view(const MatchKey& key, std::uint64_t& depth) noexcept;
   Hit find_by_walk(const MatchKey& key, std::uint64_t& depth) const noexcept;
@@ -575,15 +576,15 @@ class KeyIndex {
 
   // A bit for each class but 0 that holds entries, kept where every look asks.
   unsigned wild_classes() const noexcept { return tables_[0].further() & kAllWild; }
-  // Where one does, it asks there as well.
+  // Of these, those that may hold what a message meets.
+  unsigned wild_classes_of(std::uint64_t bits) const noexcept {
+    return of_tag(bits, wild_classes());
+  }
+  // The look of a receive asks there whether views list the messages.
   void set_viewed(unsigned views) noexcept {
     viewed_ = static_cast<std::uint8_t>(views);
     views != 0 ? tables_[0].look_further(kViewed) : tables_[0].look_no_further(kViewed);
     note_lists();
-  }
-  // Of these, those that may hold what a message meets.
-  unsigned wild_classes_of(std::uint64_t bits) const noexcept {
-    return of_tag(bits, wild_classes());
   }
 
   void note_gone(std::uint64_t sequence) noexcept {

@@ -128,6 +128,7 @@ class alignas(kCacheLine) KeyTable {
   Slot* look_now(std::uint64_t key) const noexcept {
     for (Slot* slot = now_.home(key);; slot = now_.after(slot)) {
       if (slot->key == key) return slot->oldest.sequence != 0 ? slot : nullptr;
+      // Not [[likely]], which GCC 12 forgets as it inlines this: then registers are the loop's.
       if (__builtin_expect(!slot->more.is_marked(), 1)) return nullptr;
       if constexpr (!keeps) keep_no_loads();
     }
