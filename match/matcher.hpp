@@ -65,73 +65,75 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   // than a short search.
   [[gnu::flatten]] tagline_status post_receive(Envelope envelope, void* receive, void** message,
                                                tagline_handle* handle) noexcept override {
-    return Ways::template in_context<TAGLINE_UNEXPECTED>(
-        envelope,
-        [&](Context* context) {
-          return Ways::template meet_receive<Unmet::waits>(context, envelope, receive, message,
-                                                           handle);
-        },
-        [&] {
-          return with_context<&QueueMatcher::post_receive>(envelope, receive, message, handle);
-        });
+    Context* const context = contexts_.last_of(envelope.context_id);
+    if (context == nullptr) [[unlikely]] {
+      if (Context* const large = Ways::template large_context_of<TAGLINE_UNEXPECTED>(envelope))
+        return Ways::template meet_receive<Unmet::waits>(large, envelope, receive, message, handle);
+      return with_context<&QueueMatcher::post_receive>(envelope, receive, message, handle);
+    }
+    return Ways::template meet_receive<Unmet::waits>(context, envelope, receive, message, handle);
   }
 
   [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
                                          void** receive) noexcept override {
-    return Ways::template in_context<TAGLINE_POSTED>(
-        envelope,
-        [&](Context* context) {
-          return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::waits>(
-              context, exact_key(envelope).bits, message, receive);
-        },
-        [&] { return with_context<&QueueMatcher::arrive>(envelope, message, receive); });
+    Context* const context = contexts_.last_of(envelope.context_id);
+    if (context == nullptr) [[unlikely]] {
+      if (Context* const large = Ways::template large_context_of<TAGLINE_POSTED>(envelope))
+        return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::waits>(
+            large, exact_key(envelope).bits, message, receive);
+      return with_context<&QueueMatcher::arrive>(envelope, message, receive);
+    }
+    return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::waits>(context, exact_key(envelope).bits,
+                                                                 message, receive);
   }
 
   // Halves of these two, for hosts that store something only if it has to wait.
   [[gnu::flatten]] tagline_status claim(Envelope envelope, void** message,
                                         Envelope* found) noexcept override {
-    return Ways::template in_context<TAGLINE_UNEXPECTED>(
-        envelope,
-        [&](Context* context) {
-          if (found != nullptr) [[unlikely]]
-            return claim_and_tell(context, envelope, message, found);
-          return Ways::template meet_receive<Unmet::leaves>(context, envelope, nullptr, message);
-        },
-        [&] { return with_known_context<&QueueMatcher::claim>(envelope, message, found); });
+    Context* const context = contexts_.last_of(envelope.context_id);
+    if (context == nullptr) [[unlikely]] {
+      if (Context* const large = Ways::template large_context_of<TAGLINE_UNEXPECTED>(envelope))
+        return claim_in(large, envelope, message, found);
+      return with_known_context<&QueueMatcher::claim>(envelope, message, found);
+    }
+    return claim_in(context, envelope, message, found);
   }
 
   [[gnu::flatten]] tagline_status match_message(Envelope envelope,
                                                 void** receive) noexcept override {
-    return Ways::template in_context<TAGLINE_POSTED>(
-        envelope,
-        [&](Context* context) {
-          return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::leaves>(
-              context, exact_key(envelope).bits, nullptr, receive);
-        },
-        [&] { return with_known_context<&QueueMatcher::match_message>(envelope, receive); });
+    Context* const context = contexts_.last_of(envelope.context_id);
+    if (context == nullptr) [[unlikely]] {
+      if (Context* const large = Ways::template large_context_of<TAGLINE_POSTED>(envelope))
+        return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::leaves>(
+            large, exact_key(envelope).bits, nullptr, receive);
+      return with_known_context<&QueueMatcher::match_message>(envelope, receive);
+    }
+    return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::leaves>(context, exact_key(envelope).bits,
+                                                                  nullptr, receive);
   }
 
   [[gnu::flatten]] tagline_status append_receive(Envelope envelope, void* receive,
                                                  tagline_handle* handle) noexcept override {
-    return Ways::template in_context<TAGLINE_POSTED>(
-        envelope,
-        [&](Context* context) {
-          const MatchKey key = exact_key(envelope);
-          if (!is_exact(envelope)) return append_any(context, key.bits, receive, handle);
-          return Ways::template append_exact<TAGLINE_POSTED>(context, key.bits, receive, handle);
-        },
-        [&] { return with_context<&QueueMatcher::append_receive>(envelope, receive, handle); });
+    Context* const context = contexts_.last_of(envelope.context_id);
+    if (context == nullptr) [[unlikely]] {
+      if (Context* const large = Ways::template large_context_of<TAGLINE_POSTED>(envelope))
+        return append_receive_to(large, envelope, receive, handle);
+      return with_context<&QueueMatcher::append_receive>(envelope, receive, handle);
+    }
+    return append_receive_to(context, envelope, receive, handle);
   }
 
   [[gnu::flatten]] tagline_status append_message(Envelope envelope,
                                                  void* message) noexcept override {
-    return Ways::template in_context<TAGLINE_UNEXPECTED>(
-        envelope,
-        [&](Context* context) {
-          return Ways::template append_exact<TAGLINE_UNEXPECTED>(context, exact_key(envelope).bits,
-                                                                 message);
-        },
-        [&] { return with_context<&QueueMatcher::append_message>(envelope, message); });
+    Context* const context = contexts_.last_of(envelope.context_id);
+    if (context == nullptr) [[unlikely]] {
+      if (Context* const large = Ways::template large_context_of<TAGLINE_UNEXPECTED>(envelope))
+        return Ways::template append_exact<TAGLINE_UNEXPECTED>(large, exact_key(envelope).bits,
+                                                               message);
+      return with_context<&QueueMatcher::append_message>(envelope, message);
+    }
+    return Ways::template append_exact<TAGLINE_UNEXPECTED>(context, exact_key(envelope).bits,
+                                                           message);
   }
 
   tagline_status probe(Envelope envelope, void** message, Envelope* found) noexcept override {
@@ -359,6 +361,20 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   }
 
  private:
+  [[gnu::always_inline]] tagline_status claim_in(Context* context, const Envelope& envelope,
+                                                 void** message, Envelope* found) noexcept {
+    if (found != nullptr) [[unlikely]]
+      return claim_and_tell(context, envelope, message, found);
+    return Ways::template meet_receive<Unmet::leaves>(context, envelope, nullptr, message);
+  }
+  [[gnu::always_inline]] tagline_status append_receive_to(Context* context,
+                                                          const Envelope& envelope, void* receive,
+                                                          tagline_handle* handle) noexcept {
+    const MatchKey key = exact_key(envelope);
+    if (!is_exact(envelope)) return append_any(context, key.bits, receive, handle);
+    return Ways::template append_exact<TAGLINE_POSTED>(context, key.bits, receive, handle);
+  }
+
   // Finds or makes the context, then starts the operation again. Apart, so that
   // the operations themselves call nothing and keep their values in registers.
   template <auto operation, class... Arguments>

@@ -44,21 +44,15 @@ class MatcherWays : public tagline_matcher {
     return side == TAGLINE_POSTED ? context.posted : context.unexpected;
   }
 
-  // way(context), if it was used last, else otherwise(). A slot of a large index that the call may
-  // need is asked for at once: in cold caches it would come last, after context and index. So there
-  // are two copies of the way: one for both takes two instructions more in either. begins_with: the
-  // side that the call looks at first.
-  template <tagline_side begins_with, class Way, class Otherwise>
-  [[gnu::always_inline]] tagline_status in_context(const Envelope& envelope, Way way,
-                                                   Otherwise otherwise) noexcept {
-    if (Context* const context = contexts_.last_of(envelope.context_id)) [[likely]]
-      return way(context);
-    if constexpr (OffersIndex<Queue>) {
-      Context* const large = contexts_.last_large_of(envelope.context_id, exact_key(envelope).bits,
-                                                     kQueueSide<begins_with>);
-      if (large != nullptr) return way(large);
-    }
-    return otherwise();
+  // The context, if it was used last and has a large index; for a copy of the way of those that
+  // have none, as one for both takes two instructions more in either. A slot of the index that the
+  // call may need is asked for at once: in cold caches it would come last, after context and index.
+  // begins_with: the side that the call looks at first.
+  template <tagline_side begins_with>
+  [[gnu::always_inline]] Context* large_context_of(const Envelope& envelope) const noexcept {
+    if constexpr (!OffersIndex<Queue>) return nullptr;
+    return contexts_.last_large_of(envelope.context_id, exact_key(envelope).bits,
+                                   kQueueSide<begins_with>);
   }
 
   // What becomes of what a call brings, if it meets nothing.
