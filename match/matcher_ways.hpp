@@ -258,10 +258,14 @@ class MatcherWays : public tagline_matcher {
     queue_of(*context, which).leave_index();
     return done(TAGLINE_MATCHED);
   }
-  // noipa: or GCC would leave out what of `found` is only there to stay in its register.
+  // noipa: or GCC would leave out what of `found` is only there to stay in its register. Clang does
+  // not know it.
   template <tagline_side which, class Found>
-  [[gnu::noipa, gnu::flatten]] tagline_status take_found(Context* context, Found found,
-                                                         void** cookie) noexcept {
+#if __has_cpp_attribute(gnu::noipa)
+  [[gnu::noipa]]
+#endif
+  [[gnu::noinline, gnu::flatten]] tagline_status
+  take_found(Context* context, Found found, void** cookie) noexcept {
     counter_of(side_of(which))(1, true);
     queue_of(*context, which).take_found(found, cookie);
     return done(TAGLINE_MATCHED);
