@@ -97,7 +97,7 @@ class MatcherWays : public tagline_matcher {
   }
 
   // Where there is an index: a look into it, then at the newest entry. among: receives with
-  // wildcards as well.
+  // wildcards as well, or of messages that are listed for such.
   template <tagline_side own, Unmet unmet, bool among = false, class... Handle>
   [[gnu::noinline, gnu::flatten]] tagline_status look(Context* context, std::uint64_t bits,
                                                       void* cookie, void** met,

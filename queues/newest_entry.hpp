@@ -222,7 +222,7 @@ class alignas(kCacheLine) NewestEntry {
   auto look(std::uint64_t bits) noexcept requires KeepsIndex<Structure> {
     return older_.look(bits);
   }
-  // The same where receives with wildcards wait.
+  // The same where receives with wildcards wait, or messages are listed for such.
   template <QueueSide side>
   bool tells_among() const noexcept requires KeepsIndex<Structure> {
     return older_.template tells_among<side>();
