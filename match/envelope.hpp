@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "match/tagline.h"
 #include "queues/match_key.hpp"
@@ -31,8 +32,10 @@ inline constexpr bool is_exact(const MatchEnvelope& envelope) noexcept {
 // The same without a branch between the two, for receives of which nobody can foresee whether
 // source or tag is the one that is open.
 inline constexpr bool is_exact_in_one(const MatchEnvelope& envelope) noexcept {
-  const std::uint32_t open_source = static_cast<std::uint32_t>(envelope.source) >> 31;
-  return (open_source | std::uint32_t{envelope.tag == kAnyTag}) == 0;
+  // Of kAnyTag alone the lowest bit that is set is the sign.
+  static_assert(kAnyTag == std::numeric_limits<std::int32_t>::min() && kAnySource < 0);
+  const auto tag = static_cast<std::uint32_t>(envelope.tag);
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(envelope.source) | (tag & -tag)) >= 0;
 }
 
 // The part of an envelope that a queue compares; the context chose the queue.

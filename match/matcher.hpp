@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -269,7 +268,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   tagline_status cancel(const Found& found) noexcept {
     if (!found) return TAGLINE_NOT_FOUND;
     found.context->posted.erase(found.hit);
-    ++posted_.left;
+    posted_.note_gone();
     ++posted_.unmatched;
     return TAGLINE_OK;
   }
@@ -311,7 +310,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     side.advance(entry.sequence);
     queue.append(entry);
     if (++side.next_sequence == side.pause_at) look_after_memory(which);
-    side.high_water = std::max(side.high_water, side.length());
+    side.note_length();
     return TAGLINE_QUEUED;
   }
 
@@ -326,7 +325,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
         const auto oldest = queue.find(kEveryEntry, depth);
         if (to.append(side, context.id, queue.at(oldest)) != TAGLINE_QUEUED) return;
         queue.erase(oldest);
-        ++side_of(side).left;
+        side_of(side).note_gone();
         ++side_of(side).unmatched;
       }
     });
@@ -397,7 +396,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     if (context == nullptr) return 0;
     const auto remove_from = [&](tagline_side which, Queue& queue, Side& side) {
       return queue.remove_if(wanted, [&](const QueueEntry& entry) {
-        ++side.left;
+        side.note_gone();
         ++side.unmatched;
         visit(which, entry);
       });

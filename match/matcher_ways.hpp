@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -155,7 +154,7 @@ class MatcherWays : public tagline_matcher {
     const MatchKey key = key_of<exact>(bits);
     const auto count = [this](std::uint64_t depth, bool taken) {
       Side& searched = side_of(side);
-      searched.left += taken;
+      searched.note_gone(taken);
       searched.count_any_search(depth, taken);
     };
     const bool taken = other.take_from_group(key, met, count);
@@ -284,7 +283,7 @@ class MatcherWays : public tagline_matcher {
   // Counts what a look tells.
   static auto counter_of(Side& side) noexcept {
     return [&side](std::uint64_t depth, bool taken) {
-      side.left += taken;
+      side.note_gone(taken);
       side.count_search(depth, taken);
     };
   }
@@ -293,7 +292,7 @@ class MatcherWays : public tagline_matcher {
   bool search_and_take(Context* context, const MatchKey& key, void** cookie) noexcept {
     return take_from(queue_of(*context, which), key, cookie, [&](std::uint64_t depth, bool taken) {
       Side& side = side_of(which);
-      side.left += taken;
+      side.note_gone(taken);
       count_search(side, depth, taken);
     });
   }
@@ -323,7 +322,7 @@ class MatcherWays : public tagline_matcher {
   static QueueEntry take(Queue& queue, typename Queue::Hit hit, Side& side) noexcept {
     const QueueEntry entry = queue.at(hit);
     queue.erase(hit);
-    ++side.left;
+    side.note_gone();
     return entry;
   }
 
@@ -484,9 +483,7 @@ class MatcherWays : public tagline_matcher {
     side.next_sequence = sequence + 1;
     if (side.next_sequence == side.pause_at && !kMayNumber<which>) [[unlikely]]
       return pause(which);
-    if (side.length() > side.high_water) [[unlikely]] {
-      side.high_water = side.length();
-    }
+    side.note_length();
     return done(TAGLINE_QUEUED);
   }
 
@@ -499,7 +496,7 @@ class MatcherWays : public tagline_matcher {
     const bool only_numbers = turns_.only_numbers(side);
     context->unexpected.append({{bits, kSourceMask | kTagMask}, message, side.next_sequence});
     ++side.next_sequence;
-    side.high_water = std::max(side.high_water, side.length());
+    side.note_length();
     if (!only_numbers || side.next_sequence == 0) [[unlikely]]
       return pause(TAGLINE_UNEXPECTED);
     side.pause_at = side.next_sequence + 1;
@@ -522,7 +519,7 @@ class MatcherWays : public tagline_matcher {
   void look_after_memory(tagline_side which) noexcept {
     Side& side = side_of(which);
     if (side.next_sequence == 0) side.skip_zero();
-    side.high_water = std::max(side.high_water, side.length());
+    side.note_length();
     contexts_.save_memory(posted_.length() + unexpected_.length());
     plan_pause(side);
   }

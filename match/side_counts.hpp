@@ -12,11 +12,22 @@ namespace tagline {
 // What a matcher counts of one side, over all contexts: as few numbers per call as give
 // every statistic, all in one line.
 struct alignas(kCacheLine) SideCounts {
-  explicit SideCounts(std::uint64_t first) : next_sequence(first), left(first), unmatched(first) {}
+  explicit SideCounts(std::uint64_t first)
+      : next_sequence(first), record_at(first + 1), unmatched(first) {}
 
-  std::uint64_t length() const noexcept { return next_sequence - left; }
+  std::uint64_t length() const noexcept { return next_sequence - left(); }
+  // An entry is gone.
+  void note_gone(bool gone = true) noexcept { record_at += gone; }
+  // After each append. As entries come one by one, no record is passed over.
+  [[gnu::always_inline]] void note_length() noexcept {
+    if (next_sequence == record_at) [[unlikely]] {
+      ++high_water;
+      ++record_at;
+    }
+  }
+
   tagline_side_statistics statistics() const noexcept {
-    const std::uint64_t matches = left - unmatched;
+    const std::uint64_t matches = left() - unmatched;
     return {length(), high_water,       matches + other_searches,
             matches,  matches + passed, std::max<std::uint64_t>(depth_max, matches > 0 ? 1 : 0),
             0};
@@ -47,7 +58,7 @@ struct alignas(kCacheLine) SideCounts {
   void skip_zero() noexcept { skip(1); }
   void skip(std::uint64_t numbers) noexcept {
     next_sequence += numbers;
-    left += numbers;
+    record_at += numbers;
     unmatched += numbers;
   }
 
@@ -63,12 +74,16 @@ struct alignas(kCacheLine) SideCounts {
 
   std::uint64_t next_sequence;  // of the entry appended next
   std::uint64_t pause_at = 0;   // the append that makes this, or 0, the next has more to do
-  std::uint64_t left;           // entries that are gone, counted from the first sequence number
-  std::uint64_t unmatched;      // of these, cancelled or dropped; counted likewise
-  std::uint64_t high_water = 0;
+  std::uint64_t record_at;      // the append that makes this makes the most entries there ever were
+  std::uint64_t unmatched;      // of those gone, cancelled or dropped; counted as left()
+  std::uint64_t high_water = 0;      // the most entries there ever were
   std::uint64_t other_searches = 0;  // that took nothing: probes and misses
   std::uint64_t passed = 0;          // entries looked at but for those that matched
   std::uint64_t depth_max = 0;       // of the searches that passed any
+
+ private:
+  // Entries that are gone, counted from the first sequence number.
+  std::uint64_t left() const noexcept { return record_at - high_water - 1; }
 };
 static_assert(sizeof(SideCounts) == kCacheLine, "counting touches one line");
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <new>
 #include <vector>
 
@@ -155,51 +156,55 @@ void KeyIndex::find_wild_entry(const MatchKey& key, Hit& best,
   }
 }
 
-// What is there, oldest first.
-std::vector<IndexItem> KeyIndex::items_in_order() const {
-  std::uint64_t first = 0;
-  std::uint64_t last = 0;
-  tables_[0].for_each([&](std::uint64_t, const IndexItem& item) {
-    if (first == 0 || is_older(item.sequence, first)) first = item.sequence;
-    if (last == 0 || is_older(last, item.sequence)) last = item.sequence;
-  });
-  // Sequence numbers are unique, and mostly those of this queue: then each item has a place.
-  const std::uint64_t places = last - first + 1;
-  const bool dense = places <= 4 * messages_;
-  std::vector<IndexItem> items(dense ? places : 0);
-  tables_[0].for_each([&](std::uint64_t bits, const IndexItem& item) {
-    const IndexItem listed = {bits, item.sequence};
-    if (dense) {
-      items[item.sequence - first] = listed;
-    } else {
-      items.push_back(listed);
-    }
-  });
-  if (dense) {
-    std::erase_if(items, [](const IndexItem& item) { return item.sequence == 0; });
-  } else {
-    std::sort(items.begin(), items.end(), [](const IndexItem& a, const IndexItem& b) {
-      return is_older(a.sequence, b.sequence);
-    });
-  }
-  return items;
-}
-
 // Lists what is there. False: no memory, and nothing is logged.
 bool KeyIndex::start_log() noexcept try {
-  const std::vector<IndexItem> items = items_in_order();
-  for (const IndexItem& item : items) {
-    if (!log_.reserve(log_pool_)) {
-      forget_log();
-      return false;
-    }
-    log_.push(log_pool_, item);
-    ++logged_;
-  }
-  log_from_now();
-  return true;
+  const bool logged = log_by_place() || log_sorted();
+  logged ? log_from_now() : forget_log();
+  return logged;
 } catch (const std::bad_alloc&) {
   return false;
+}
+
+// Sequence numbers are unique, and mostly those of this queue: then each has a place for a key in a
+// ring. False: nothing is logged, they are too far apart, or there is no memory.
+bool KeyIndex::log_by_place() noexcept {
+  const std::size_t places = std::bit_ceil(kLeastPlaces * messages_);
+  // Of the system, which supplies what is written to only.
+  const std::unique_ptr<std::uint64_t[], decltype(&std::free)> keys(
+      static_cast<std::uint64_t*>(std::calloc(places, sizeof(std::uint64_t))), &std::free);
+  if (keys == nullptr) return false;
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  tables_[0].for_each([&](std::uint64_t bits, const IndexItem& item) {
+    if (first == 0 || is_older(item.sequence, first)) first = item.sequence;
+    if (last == 0 || is_older(last, item.sequence)) last = item.sequence;
+    keys[item.sequence & (places - 1)] = ~bits;  // no message has the key that would be 0
+  });
+  if (last - first >= places) return false;
+  for (std::uint64_t sequence = first; sequence != last + 1; ++sequence) {
+    const std::uint64_t key = keys[sequence & (places - 1)];
+    if (key != 0 && !log({~key, sequence})) return false;
+  }
+  return true;
+}
+
+bool KeyIndex::log_sorted() {
+  std::vector<IndexItem> items;
+  items.reserve(messages_);
+  tables_[0].for_each([&](std::uint64_t bits, const IndexItem& item) {
+    items.push_back({bits, item.sequence});
+  });
+  std::sort(items.begin(), items.end(), [](const IndexItem& a, const IndexItem& b) {
+    return is_older(a.sequence, b.sequence);
+  });
+  return std::all_of(items.begin(), items.end(), [&](const IndexItem& item) { return log(item); });
+}
+
+bool KeyIndex::log(const IndexItem& message) noexcept {
+  if (!log_.reserve(log_pool_)) return false;
+  log_.push(log_pool_, message);
+  ++logged_;
+  return true;
 }
 
 KeyIndex::Hit KeyIndex::find_by_walk(const MatchKey& key, std::uint64_t& depth) const noexcept {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "queues/key_table.hpp"
 #include "queues/match_key.hpp"
@@ -456,7 +455,10 @@ class KeyIndex {
   static constexpr std::size_t kMostUnlogged = 4096;
   // The same once so many as that were logged in vain: the first search with a wildcard, if one
   // comes after all, takes about a millisecond. A few more than a power of two.
-  static constexpr std::size_t kManyUnlogged = 65536 + 65536 / 8;
+  static constexpr std::size_t kManyUnlogged = 131072 + 131072 / 8;
+  // So many sequence numbers for each message may at least lie between the oldest and the newest
+  // where each has a place as a log is made.
+  static constexpr std::size_t kLeastPlaces = 2;
   // Items of the views that may be gone beyond half as many as there are messages.
   static constexpr std::size_t kFewGone = 64;
 
@@ -533,8 +535,10 @@ class KeyIndex {
   Hit find_by_walk(const MatchKey& key, std::uint64_t& depth) const noexcept;
   void forget_log() noexcept;
   void clear_log() noexcept;
-  std::vector<IndexItem> items_in_order() const;
   bool start_log() noexcept;
+  bool log_by_place() noexcept;
+  bool log_sorted();
+  bool log(const IndexItem& message) noexcept;
 
   KeyTable::Slot* front_of(std::uint64_t envelope, std::uint64_t& depth) noexcept;
   void take_viewed(KeyTable::Slot* slot, void** cookie) noexcept;
