@@ -33,11 +33,7 @@ constexpr std::size_t kMostForgotten = std::size_t{1} << 16;
 }  // namespace
 
 KeyIndex::KeyIndex(QueueResources& resources, QueueSide side) noexcept
-    : tables_{KeyTable(resources.memory, resources.pool),
-              KeyTable(resources.memory, resources.pool),
-              KeyTable(resources.memory, resources.pool),
-              KeyTable(resources.memory, resources.pool)},
-      side_(side),
+    : ClassTables(resources, side),
       resources_(&resources),
       log_pool_(resources.memory, MessageLog::kBlockBytes) {
   log_no_more();
@@ -147,27 +143,19 @@ bool KeyIndex::push_wild_at_once(const QueueEntry& entry) noexcept {
   return true;
 }
 
-void KeyIndex::find_wild_entry(const MatchKey& key, Hit& best,
-                               std::uint64_t& depth) const noexcept {
-  for (unsigned left = wild_classes_of(key.bits); left != 0; left &= left - 1) {
-    const int c = std::countr_zero(left);
-    const Hit hit = find_in(c, key.bits & kClassBits[c], depth);
-    if (hit && (!best || is_older(hit.sequence(), best.sequence()))) best = hit;
-  }
-}
-
 // Lists what is there. False: no memory, and nothing is logged.
 bool KeyIndex::start_log() noexcept try {
-  const bool logged = log_by_place() || log_sorted();
-  logged ? log_from_now() : forget_log();
-  return logged;
+  if (!log_by_place()) log_sorted();
+  log_from_now();
+  return true;
 } catch (const std::bad_alloc&) {
+  forget_log();
   return false;
 }
 
 // Sequence numbers are unique, and mostly those of this queue: then each has a place for a key in a
-// ring. False: nothing is logged, they are too far apart, or there is no memory.
-bool KeyIndex::log_by_place() noexcept {
+// ring. False: they are too far apart, or there is no memory for that, and nothing is logged.
+bool KeyIndex::log_by_place() {
   const std::size_t places = std::bit_ceil(kLeastPlaces * messages_);
   // Of the system, which supplies what is written to only.
   const std::unique_ptr<std::uint64_t[], decltype(&std::free)> keys(
@@ -183,12 +171,12 @@ bool KeyIndex::log_by_place() noexcept {
   if (last - first >= places) return false;
   for (std::uint64_t sequence = first; sequence != last + 1; ++sequence) {
     const std::uint64_t key = keys[sequence & (places - 1)];
-    if (key != 0 && !log({~key, sequence})) return false;
+    if (key != 0) log({~key, sequence});
   }
   return true;
 }
 
-bool KeyIndex::log_sorted() {
+void KeyIndex::log_sorted() {
   std::vector<IndexItem> items;
   items.reserve(messages_);
   tables_[0].for_each([&](std::uint64_t bits, const IndexItem& item) {
@@ -197,26 +185,13 @@ bool KeyIndex::log_sorted() {
   std::sort(items.begin(), items.end(), [](const IndexItem& a, const IndexItem& b) {
     return is_older(a.sequence, b.sequence);
   });
-  return std::all_of(items.begin(), items.end(), [&](const IndexItem& item) { return log(item); });
+  for (const IndexItem& item : items) log(item);
 }
 
-bool KeyIndex::log(const IndexItem& message) noexcept {
-  if (!log_.reserve(log_pool_)) return false;
+void KeyIndex::log(const IndexItem& message) {
+  if (!log_.reserve(log_pool_)) throw std::bad_alloc();
   log_.push(log_pool_, message);
   ++logged_;
-  return true;
-}
-
-KeyIndex::Hit KeyIndex::find_by_walk(const MatchKey& key, std::uint64_t& depth) const noexcept {
-  bool found = false;
-  QueueEntry oldest;
-  for_each([&](const QueueEntry& entry) {
-    ++depth;
-    if (!keys_meet(key, entry.key) || (found && is_older(oldest.sequence, entry.sequence))) return;
-    oldest = entry;
-    found = true;
-  });
-  return found ? Hit(tables_[0].find(oldest.key.bits), 0, oldest.sequence) : Hit();
 }
 
 // Its oldest item is gone.
@@ -291,10 +266,6 @@ KeyIndex::Hit KeyIndex::find_by_view(const MatchKey& key, std::uint64_t& depth) 
   return hit;
 }
 
-[[gnu::cold]] void KeyIndex::go_on_moving() noexcept {
-  for (KeyTable& table : tables_) table.go_on_moving();
-}
-
 // A message, where receives with wildcards wait.
 Glance KeyIndex::take_among(std::uint64_t bits, void** cookie) noexcept {
   if (!tells_among<QueueSide::posted>()) return Glance::unknown;
@@ -302,11 +273,6 @@ Glance KeyIndex::take_among(std::uint64_t bits, void** cookie) noexcept {
   if (!found) return Glance::none;
   take_found(found, cookie);
   return Glance::taken;
-}
-
-void KeyIndex::take_found(Hit found, void** cookie) noexcept {
-  take_oldest(found.slot(), cookie, found.key_class());
-  note_left(found.key_class());
 }
 
 [[gnu::flatten]] void KeyIndex::take_found(Listed found, void** cookie) noexcept {

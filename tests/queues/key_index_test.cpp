@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is particular to the index: classes, views that are built by and by, the
-// log they are built from, and items that left by another way.
+// What receives with wildcards find messages by: views that are built by and by, the log they are
+// built from, and items that left by another way.
 #include "queues/key_index.hpp"
 
 #include <gtest/gtest.h>
@@ -8,130 +8,10 @@
 #include <random>
 
 #include "tests/support/effort.hpp"
-#include "tests/support/reference_queue.hpp"
+#include "tests/support/index_twin.hpp"
 
 namespace tagline::test {
 namespace {
-
-class Twin {
- public:
-  explicit Twin(QueueSide side, std::uint64_t first_sequence = 1, std::size_t limit_bytes = 0)
-      : resources(*simd::available_kernels(0), limit_bytes, Fifo::kNodeBytes),
-        index(resources, side),
-        side(side),
-        next(first_sequence) {}
-
-  bool push(std::int32_t source, std::int32_t tag) {
-    const QueueEntry entry = {key_of(source, tag), reinterpret_cast<void*>(++cookies), next};
-    const bool at_once = !index.empty() && cookies % 2 == 0 && push_at_once(entry);
-    if (!at_once && !index.push(entry)) return false;
-    reference.entries.push_back(entry);
-    if (++next == 0) next = 1;
-    return true;
-  }
-  // Finds what the reference finds; the entries looked at.
-  std::uint64_t look(std::int32_t source, std::int32_t tag) { return search(source, tag, false); }
-  std::uint64_t take(std::int32_t source, std::int32_t tag) { return search(source, tag, true); }
-
-  QueueResources resources;
-  KeyIndex index;
-  const QueueSide side;
-  std::uint64_t next;
-  std::uintptr_t cookies = 0;
-  unsigned takes = 0;  // every other one at once, or not at all
-  unsigned taken_from_lists = 0;
-  unsigned logged_at_hand = 0;
-  unsigned listed_at_hand = 0;
-  ReferenceQueue reference;
-
- private:
-  // What a matcher tries first.
-  bool push_at_once(const QueueEntry& entry) {
-    if (index.lists_once(entry.key)) {
-      const bool posted = side == QueueSide::posted;
-      if (posted ? index.push_at_hand<QueueSide::posted>(entry)
-                 : index.push_at_hand<QueueSide::unexpected>(entry))
-        return true;
-    } else if (index.only_logs() && index.log_at_hand(entry)) {
-      ++logged_at_hand;
-      return true;
-    } else if (index.only_lists() && index.list_at_hand(entry)) {
-      ++listed_at_hand;
-      return true;
-    }
-    return index.push_at_once(entry);
-  }
-  Glance take_at_once(const MatchKey& key, std::uint64_t envelope, void** cookie) {
-    if (key.mask == (kSourceMask | kTagMask)) return index.take(key, cookie);
-    const auto listed = index.look_listed(envelope);
-    if (!listed) return index.lists_none(envelope) ? Glance::none : Glance::unknown;
-    index.take_found(listed, cookie);
-    ++taken_from_lists;
-    return Glance::taken;
-  }
-  void expect_size() const {
-    EXPECT_EQ(index.empty(), reference.size() == 0);
-    const bool counts = side == QueueSide::unexpected;
-    EXPECT_EQ(index.messages(), counts ? reference.size() : 0);
-  }
-  std::uint64_t search(std::int32_t source, std::int32_t tag, bool take) {
-    const MatchKey key = key_of(source, tag);
-    const std::size_t place = reference.find(key);
-    if (take && ++takes % 2 == 0) {
-      void* cookie = nullptr;
-      const Glance glance = take_at_once(key, key_bits(source, tag), &cookie);
-      if (glance != Glance::unknown) {
-        EXPECT_EQ(glance == Glance::taken, place != reference.size()) << source << ", " << tag;
-        if (glance != Glance::taken || place == reference.size()) return 1;
-        EXPECT_EQ(cookie, reference.entries[place].cookie);
-        reference.erase(place);
-        expect_size();
-        return 1;
-      }
-    }
-    std::uint64_t depth = 0;
-    const KeyIndex::Hit hit = index.find(key, depth);
-    EXPECT_EQ(static_cast<bool>(hit), place != reference.size()) << source << ", " << tag;
-    if (!hit || place == reference.size()) return depth;
-    const QueueEntry entry = index.at(hit);
-    EXPECT_EQ(entry.sequence, reference.entries[place].sequence) << source << ", " << tag;
-    EXPECT_EQ(entry.cookie, reference.entries[place].cookie);
-    EXPECT_EQ(entry.key, reference.entries[place].key);
-    if (take) {
-      index.erase(hit);
-      reference.erase(place);
-      expect_size();
-    }
-    return depth;
-  }
-};
-
-TEST(KeyIndex, OldestOfAllClassesWins) {
-  constexpr std::int32_t kKinds[][2] = {
-      {1, 5}, {kAnySource, 5}, {1, kAnyTag}, {kAnySource, kAnyTag}};
-  // Every order of the four kinds of receive.
-  int order[] = {0, 1, 2, 3};
-  do {
-    Twin twin(QueueSide::posted, ~std::uint64_t{0} - 2);
-    for (const int kind : order) ASSERT_TRUE(twin.push(kKinds[kind][0], kKinds[kind][1]));
-    twin.look(1, 6);
-    twin.look(2, 5);
-    twin.look(1, -5);
-    for (int i = 0; i < 4; ++i) EXPECT_LE(twin.take(1, 5), 4u);
-    EXPECT_TRUE(twin.index.empty());
-  } while (std::next_permutation(std::begin(order), std::end(order)));
-}
-
-TEST(KeyIndex, WildcardsThatAreGoneAreForgotten) {
-  Twin twin(QueueSide::posted);
-  ASSERT_TRUE(twin.push(1, 5));
-  ASSERT_TRUE(twin.push(kAnySource, 6));
-  ASSERT_TRUE(twin.push(1, kAnyTag));
-  for (int i = 0; i < 2; ++i) {  // once there, then gone
-    for (const std::int32_t tag : {6, 7}) twin.take(1, tag);
-    for (const std::int32_t tag : {5, 6}) twin.look(9, tag);
-  }
-}
 
 TEST(KeyIndex, TagWildcardsPassNegativeTags) {
   Twin posted(QueueSide::posted);
@@ -152,33 +32,6 @@ TEST(KeyIndex, TagWildcardsPassNegativeTags) {
   }
   ASSERT_TRUE(unexpected.push(4, 9));
   unexpected.take(4, kAnyTag);
-}
-
-// Or a queue that is as long as when its table began to grow would be searched between two tables
-// as long as it stays so.
-TEST(KeyIndex, SearchesAloneEndWhatATableHasBegunToMove) {
-  for (const std::int32_t source : {1, kAnySource}) {
-    for (const bool at_once : {false, true}) {
-      Twin twin(QueueSide::posted);
-      for (int tag = 0; tag < 1000; ++tag) ASSERT_TRUE(twin.push(1, tag));
-      int tag = 1000;
-      do {
-        ASSERT_TRUE(twin.push(source, tag++));
-      } while (twin.index.tells_among<QueueSide::posted>());
-      const MatchKey nobodys = key_of(1, tag);
-      void* cookie = nullptr;
-      for (int i = 0; i < 600; ++i) {
-        std::uint64_t depth = 0;
-        if (at_once) {
-          twin.index.take(nobodys, &cookie);
-        } else {
-          twin.index.find(nobodys, depth);
-        }
-      }
-      EXPECT_TRUE(twin.index.tells_among<QueueSide::posted>()) << source << ", " << at_once;
-      for (int i = 0; i < tag; ++i) twin.take(1, i);
-    }
-  }
 }
 
 TEST(KeyIndex, SearchesAloneEndWhatAViewHasBegunToMove) {
@@ -266,7 +119,27 @@ TEST(KeyIndex, MessagesAreLoggedInVainOnce) {
   }
 }
 
-// The same where the queue never empties.
+// What is there is logged in the order it came, also where others have come between them, as in
+// other contexts.
+TEST(KeyIndex, MessagesThatAreFarApartAreLoggedInOrder) {
+  constexpr int kMessages = 4200;
+  for (const std::uint64_t apart : {1, 2, 3, 1000}) {
+    Twin twin(QueueSide::unexpected, ~std::uint64_t{0} - kMessages * apart / 2);
+    for (int i = 0; i < kMessages; ++i) {
+      ASSERT_TRUE(twin.push(i % 50, i / 50));
+      twin.next += apart - 1;
+      if (twin.next == 0) ++twin.next;
+    }
+    for (int i = 0; i < 300; ++i) {
+      twin.take(kAnySource, i % 84);
+      twin.take(i % 50, kAnyTag);
+      twin.take(kAnySource, kAnyTag);
+      ASSERT_FALSE(testing::Test::HasFailure()) << apart << ", " << i;
+    }
+  }
+}
+
+// In vain as well where the queue never empties.
 TEST(KeyIndex, MessagesThatComeAndGoAreLoggedInVainOnce) {
   constexpr int kMessages = 6000;
   Twin twin(QueueSide::unexpected, ~std::uint64_t{0} - kMessages);
@@ -313,6 +186,19 @@ TEST(KeyIndex, SearchesFindFewThatHaveGone) {
 
 // Where there was no log, because no wildcards were to come, the first search makes one however
 // many messages wait.
+TEST(KeyIndex, APromiseLeavesReceivesWithWildcardsWhereTheyAre) {
+  Twin twin(QueueSide::posted);
+  ASSERT_TRUE(twin.push(kAnySource, 6));
+  ASSERT_TRUE(twin.push(1, kAnyTag));
+  ASSERT_TRUE(twin.push(1, 6));
+  twin.index.set_hints({.wildcards = false});
+  for (int i = 0; i < 3; ++i) {
+    twin.look(2, 6);
+    twin.take(1, 6);
+  }
+  EXPECT_TRUE(twin.index.empty());
+}
+
 TEST(KeyIndex, SearchesBecomeShortWhereAPromiseIsWithdrawn) {
   constexpr int kMessages = 20000;
   Twin twin(QueueSide::unexpected, ~std::uint64_t{0} - kMessages / 2);
@@ -529,73 +415,6 @@ TEST(KeyIndex, LogGivesWayToMessages) {
     EXPECT_GE(fill(), first * 9 / 10) << "limit " << limit;
     ASSERT_NO_FATAL_FAILURE(twin.take(kAnySource, 7));
     ASSERT_NO_FATAL_FAILURE(twin.take(kAnySource, 3));
-  }
-}
-
-// There is no number of entries at which each has to wait outside until another has left.
-TEST(KeyIndex, EntriesThatComeAgainGoThereAtOnceHoweverManyThereAre) {
-  constexpr int kRounds = 2000;
-  std::minstd_rand random;
-  for (int entries = 1; entries <= 200; ++entries) {
-    QueueResources resources(*simd::available_kernels(0), 0, Fifo::kNodeBytes);
-    KeyIndex index(resources, QueueSide::posted);
-    std::uint64_t next = 1;
-    const auto entry_of = [&](int tag) { return QueueEntry{key_of(0, tag), nullptr, next++}; };
-    for (int tag = 0; tag < entries; ++tag) ASSERT_TRUE(index.push(entry_of(tag)));
-    QueueEntry waits = entry_of(entries);
-    int waited = 0;
-    for (int round = 0; round < kRounds; ++round) {
-      const int tag = static_cast<int>(random() % static_cast<unsigned>(entries + 1));
-      void* cookie = nullptr;
-      const Glance glance = index.take(key_of(0, tag), &cookie);
-      if (waits.sequence != 0 && glance == Glance::taken) {
-        ASSERT_TRUE(index.push_at_hand<QueueSide::posted>(waits) || index.push(waits));
-        waits = {};
-      }
-      const QueueEntry entry = entry_of(tag);
-      if (glance != Glance::taken || index.push_at_hand<QueueSide::posted>(entry) ||
-          index.push_at_once(entry))
-        continue;
-      index.make_room();
-      waits = entry;
-      ++waited;
-    }
-    EXPECT_LT(waited, kRounds / 16) << entries;
-  }
-}
-
-TEST(KeyIndex, EqualReceiveIsFoundAmongItsLikes) {
-  Twin twin(QueueSide::posted);
-  for (int i = 0; i < 30; ++i) {
-    ASSERT_TRUE(twin.push(i % 2 == 0 ? 1 : kAnySource, i % 4 < 2 ? 2 : kAnyTag));
-  }
-  for (const QueueEntry& entry : twin.reference.entries) {
-    const auto same = [&](const QueueEntry& other) { return other.cookie == entry.cookie; };
-    const KeyIndex::Hit hit = twin.index.find_equal(entry.key, same);
-    ASSERT_TRUE(hit);
-    EXPECT_EQ(twin.index.at(hit).sequence, entry.sequence);
-    MatchKey other = entry.key;
-    other.bits ^= std::uint64_t{4} << (key_any_tag(entry.key) ? 0 : 32);
-    EXPECT_FALSE(key_any_source(entry.key) && key_any_tag(entry.key)
-                     ? KeyIndex::Hit()
-                     : twin.index.find_equal(other, same));
-  }
-}
-
-TEST(KeyIndex, VisitsEveryEntryOnce) {
-  Twin twin(QueueSide::posted);
-  for (int i = 0; i < 500; ++i) {
-    ASSERT_TRUE(twin.push(i % 3 == 0 ? kAnySource : i % 7, i % 5 == 0 ? kAnyTag : i % 11));
-  }
-  std::vector<QueueEntry> all;
-  twin.index.for_each([&](const QueueEntry& entry) { all.push_back(entry); });
-  std::sort(all.begin(), all.end(),
-            [](const QueueEntry& a, const QueueEntry& b) { return a.sequence < b.sequence; });
-  ASSERT_EQ(all.size(), twin.reference.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    EXPECT_EQ(all[i].sequence, twin.reference.entries[i].sequence);
-    EXPECT_EQ(all[i].cookie, twin.reference.entries[i].cookie);
-    EXPECT_EQ(all[i].key, twin.reference.entries[i].key);
   }
 }
 
