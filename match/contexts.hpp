@@ -41,14 +41,16 @@ class Contexts {
 
   bool empty() const noexcept { return contexts_.empty(); }
 
-  // The context of this id if it was used last and no queue of it has a large index, or nullptr.
-  // Where that is nullptr, the other one is the context if it was used last; it asks for the slot
-  // that this exact key has in the large index, and for what every call looks at in the queue that
-  // this one does not begin with: that is the next one's, or what this one brings goes there.
-  Context* last_of(std::uint64_t id) const noexcept { return last_id_ == id ? near_ : nullptr; }
-  [[gnu::always_inline]] Context* last_large_of(std::uint64_t id, std::uint64_t bits,
-                                                QueueSide begins_with) const noexcept {
-    if (last_id_ != id || last_ == nullptr) return nullptr;
+  // Whether this id was used last, and that id. Its context, if there is one, is either: one of
+  // which no queue has a large index, or nullptr; or the other, which asks for the slot that this
+  // exact key has in the large index, and for what every call looks at in the queue that this one
+  // does not begin with: that is the next one's, or what this one brings goes there.
+  bool is_last(std::uint64_t id) const noexcept { return last_id_ == id; }
+  std::uint64_t last_id() const noexcept { return last_id_; }
+  Context* last_small() const noexcept { return small_; }
+  [[gnu::always_inline]] Context* last_large(std::uint64_t bits,
+                                             QueueSide begins_with) const noexcept {
+    if (last_ == nullptr) return nullptr;
     slots_.prefetch(bits);
     __builtin_prefetch(begins_with == QueueSide::posted ? &last_->unexpected : &last_->posted, 1);
     return last_;
@@ -171,7 +173,7 @@ class Contexts {
         if (!slots_) slots_ = context->unexpected.slot_hint();
       }
     }
-    near_ = slots_ ? nullptr : last_;
+    small_ = slots_ ? nullptr : last_;
   }
   std::size_t queue_bytes() const noexcept {
     return memory_.used_bytes() - memory_.deferred_bytes();
@@ -191,7 +193,7 @@ class Contexts {
   }
 
   // Side by side: whoever asks touches no line of the context for that, nor of its queues.
-  Context* near_ = nullptr;  // last_, but for one with a large index
+  Context* small_ = nullptr;  // last_, but for one with a large index
   std::uint64_t last_id_ = 0;
   Context* last_ = nullptr;
   KeyTable::SlotHint slots_;  // of the large index

@@ -64,75 +64,72 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   // than a short search.
   [[gnu::flatten]] tagline_status post_receive(Envelope envelope, void* receive, void** message,
                                                tagline_handle* handle) noexcept override {
-    Context* const context = contexts_.last_of(envelope.context_id);
-    if (context == nullptr) [[unlikely]] {
-      if (Context* const large = Ways::template large_context_of<TAGLINE_UNEXPECTED>(envelope))
-        return Ways::template meet_receive<Unmet::waits>(large, envelope, receive, message, handle);
+    if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_context<&QueueMatcher::post_receive>(envelope, receive, message, handle);
-    }
-    return Ways::template meet_receive<Unmet::waits>(context, envelope, receive, message, handle);
+    if (Context* const last = contexts_.last_small()) [[likely]]
+      return Ways::template meet_receive<Unmet::waits>(last, envelope, receive, message, handle);
+    if (Context* const last = Ways::template last_large<TAGLINE_UNEXPECTED>(envelope))
+      return Ways::template meet_receive<Unmet::waits>(last, envelope, receive, message, handle);
+    return with_context<&QueueMatcher::post_receive>(of_last(envelope), receive, message, handle);
   }
 
   [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
                                          void** receive) noexcept override {
-    Context* const context = contexts_.last_of(envelope.context_id);
-    if (context == nullptr) [[unlikely]] {
-      if (Context* const large = Ways::template large_context_of<TAGLINE_POSTED>(envelope))
-        return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::waits>(
-            large, exact_key(envelope).bits, message, receive);
+    if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_context<&QueueMatcher::arrive>(envelope, message, receive);
-    }
-    return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::waits>(context, exact_key(envelope).bits,
-                                                                 message, receive);
+    const std::uint64_t bits = exact_key(envelope).bits;
+    if (Context* const last = contexts_.last_small()) [[likely]]
+      return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::waits>(last, bits, message, receive);
+    if (Context* const last = Ways::template last_large<TAGLINE_POSTED>(envelope))
+      return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::waits>(last, bits, message, receive);
+    return with_context<&QueueMatcher::arrive>(of_last(envelope), message, receive);
   }
 
   // Halves of these two, for hosts that store something only if it has to wait.
   [[gnu::flatten]] tagline_status claim(Envelope envelope, void** message,
                                         Envelope* found) noexcept override {
-    Context* const context = contexts_.last_of(envelope.context_id);
-    if (context == nullptr) [[unlikely]] {
-      if (Context* const large = Ways::template large_context_of<TAGLINE_UNEXPECTED>(envelope))
-        return claim_in(large, envelope, message, found);
+    if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_known_context<&QueueMatcher::claim>(envelope, message, found);
-    }
-    return claim_in(context, envelope, message, found);
+    if (Context* const last = contexts_.last_small()) [[likely]]
+      return claim_in(last, envelope, message, found);
+    if (Context* const last = Ways::template last_large<TAGLINE_UNEXPECTED>(envelope))
+      return claim_in(last, envelope, message, found);
+    return with_known_context<&QueueMatcher::claim>(of_last(envelope), message, found);
   }
 
   [[gnu::flatten]] tagline_status match_message(Envelope envelope,
                                                 void** receive) noexcept override {
-    Context* const context = contexts_.last_of(envelope.context_id);
-    if (context == nullptr) [[unlikely]] {
-      if (Context* const large = Ways::template large_context_of<TAGLINE_POSTED>(envelope))
-        return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::leaves>(
-            large, exact_key(envelope).bits, nullptr, receive);
+    if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_known_context<&QueueMatcher::match_message>(envelope, receive);
-    }
-    return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::leaves>(context, exact_key(envelope).bits,
-                                                                  nullptr, receive);
+    const std::uint64_t bits = exact_key(envelope).bits;
+    if (Context* const last = contexts_.last_small()) [[likely]]
+      return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::leaves>(last, bits, nullptr, receive);
+    if (Context* const last = Ways::template last_large<TAGLINE_POSTED>(envelope))
+      return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::leaves>(last, bits, nullptr, receive);
+    return with_known_context<&QueueMatcher::match_message>(of_last(envelope), receive);
   }
 
   [[gnu::flatten]] tagline_status append_receive(Envelope envelope, void* receive,
                                                  tagline_handle* handle) noexcept override {
-    Context* const context = contexts_.last_of(envelope.context_id);
-    if (context == nullptr) [[unlikely]] {
-      if (Context* const large = Ways::template large_context_of<TAGLINE_POSTED>(envelope))
-        return append_receive_to(large, envelope, receive, handle);
+    if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_context<&QueueMatcher::append_receive>(envelope, receive, handle);
-    }
-    return append_receive_to(context, envelope, receive, handle);
+    if (Context* const last = contexts_.last_small()) [[likely]]
+      return append_receive_to(last, envelope, receive, handle);
+    if (Context* const last = Ways::template last_large<TAGLINE_POSTED>(envelope))
+      return append_receive_to(last, envelope, receive, handle);
+    return with_context<&QueueMatcher::append_receive>(of_last(envelope), receive, handle);
   }
 
   [[gnu::flatten]] tagline_status append_message(Envelope envelope,
                                                  void* message) noexcept override {
-    Context* const context = contexts_.last_of(envelope.context_id);
-    if (context == nullptr) [[unlikely]] {
-      if (Context* const large = Ways::template large_context_of<TAGLINE_UNEXPECTED>(envelope))
-        return Ways::template append_exact<TAGLINE_UNEXPECTED>(large, exact_key(envelope).bits,
-                                                               message);
+    if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_context<&QueueMatcher::append_message>(envelope, message);
-    }
-    return Ways::template append_exact<TAGLINE_UNEXPECTED>(context, exact_key(envelope).bits,
-                                                           message);
+    const std::uint64_t bits = exact_key(envelope).bits;
+    if (Context* const last = contexts_.last_small()) [[likely]]
+      return Ways::template append_exact<TAGLINE_UNEXPECTED>(last, bits, message);
+    if (Context* const last = Ways::template last_large<TAGLINE_UNEXPECTED>(envelope))
+      return Ways::template append_exact<TAGLINE_UNEXPECTED>(last, bits, message);
+    return with_context<&QueueMatcher::append_message>(of_last(envelope), message);
   }
 
   tagline_status probe(Envelope envelope, void** message, Envelope* found) noexcept override {
@@ -374,6 +371,12 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     return Ways::template append_exact<TAGLINE_POSTED>(context, key.bits, receive, handle);
   }
 
+  // The same envelope, of the id that was used last: read again, so that no way to there has to
+  // keep it in a register.
+  Envelope of_last(const Envelope& envelope) const noexcept {
+    keep_no_loads();
+    return {contexts_.last_id(), envelope.source, envelope.tag};
+  }
   // Finds or makes the context, then starts the operation again. Apart, so that
   // the operations themselves call nothing and keep their values in registers.
   template <auto operation, class... Arguments>
