@@ -98,7 +98,7 @@ class alignas(kCacheLine) NewestEntry {
 
   bool empty() const noexcept { return !holds_newest() && older_.empty(); }
   bool has_room() const noexcept {
-    return place_ == Place::taken ? older_.has_room() : place_ < Place::taken;
+    return place_ == Place::taken ? older_.has_room() : place_ == Place::open;
   }
   bool make_room() noexcept {
     if constexpr (KeepsIndex<Structure>) {
@@ -341,7 +341,7 @@ class alignas(kCacheLine) NewestEntry {
  private:
   // Of the newest entry. closed: nothing waits there, and the next entry goes to the index, which
   // holds something, as all that waits is there.
-  enum class Place : std::int8_t { open = -1, taken, closed };
+  enum class Place : std::uint8_t { open, taken, closed };
   static constexpr std::uint64_t kExact = kSourceMask | kTagMask;
   using Kept = std::conditional_t<TakesPacked<Structure>, PackedEntry, QueueEntry>;
 
