@@ -40,40 +40,48 @@ class LastContext : public testing::Test {
     queue.remove_if([](const QueueEntry&) { return true; }, [](const QueueEntry&) {});
   }
   void look_after() { contexts_.save_memory(next_); }
+  // As a matcher asks, of this id.
+  Context* small_of(std::uint64_t id) const {
+    return contexts_.is_last(id) ? contexts_.last_small() : nullptr;
+  }
+  Context* large_of(std::uint64_t id) const {
+    return contexts_.is_last(id) ? contexts_.last_large(1, QueueSide::posted) : nullptr;
+  }
 
   Contexts<Queue> contexts_{{}, *simd::available_kernels(0), 0, nullptr};
   std::uint64_t next_ = 1;
 };
 
 TEST_F(LastContext, IsKnownByItsId) {
-  EXPECT_EQ(contexts_.last_of(0), nullptr);
-  EXPECT_EQ(contexts_.last_large_of(0, 7, QueueSide::posted), nullptr);
+  EXPECT_EQ(small_of(0), nullptr);
+  EXPECT_EQ(large_of(0), nullptr);
   Context* const first = make(7);
-  EXPECT_EQ(contexts_.last_of(7), first);
-  EXPECT_EQ(contexts_.last_of(8), nullptr);
-  EXPECT_EQ(contexts_.last_large_of(8, 7, QueueSide::posted), nullptr);
+  EXPECT_EQ(contexts_.last_id(), 7u);
+  EXPECT_EQ(small_of(7), first);
+  EXPECT_EQ(small_of(8), nullptr);
+  EXPECT_EQ(large_of(8), nullptr);
   Context* const second = make(8);
-  EXPECT_EQ(contexts_.last_of(8), second);
-  EXPECT_EQ(contexts_.last_of(7), nullptr);
+  EXPECT_EQ(small_of(8), second);
+  EXPECT_EQ(small_of(7), nullptr);
   EXPECT_EQ(contexts_.find(7), first);
-  EXPECT_EQ(contexts_.last_of(7), first);
+  EXPECT_EQ(small_of(7), first);
 }
 
 TEST_F(LastContext, WithALargeIndexGoesAnotherWayUntilThatIsGone) {
   for (Queue Context::*queue : {&Context::posted, &Context::unexpected}) {
     Context* const large = make(7);
     make_large(large->*queue);
-    EXPECT_EQ(contexts_.last_of(7), large);  // nobody has looked yet
+    EXPECT_EQ(small_of(7), large);  // nobody has looked yet
     look_after();
-    EXPECT_EQ(contexts_.last_of(7), nullptr);
-    EXPECT_EQ(contexts_.last_large_of(7, 1, QueueSide::posted), large);
-    EXPECT_EQ(contexts_.last_large_of(8, 1, QueueSide::posted), nullptr);
+    EXPECT_EQ(small_of(7), nullptr);
+    EXPECT_EQ(large_of(7), large);
+    EXPECT_EQ(large_of(8), nullptr);
     EXPECT_EQ(contexts_.find(7), large);
     EXPECT_EQ(contexts_.look_up(7), large);
 
     drain(large->*queue);
     look_after();
-    EXPECT_EQ(contexts_.last_of(7), large);
+    EXPECT_EQ(small_of(7), large);
   }
 }
 
@@ -81,13 +89,13 @@ TEST_F(LastContext, IsLargeAtOnceWhenItIsUsedAgain) {
   Context* const large = make(7);
   make_large(large->posted);
   Context* const small = make(8);
-  EXPECT_EQ(contexts_.last_of(8), small);
+  EXPECT_EQ(small_of(8), small);
   EXPECT_EQ(contexts_.find(7), large);
-  EXPECT_EQ(contexts_.last_of(7), nullptr);
-  EXPECT_EQ(contexts_.last_large_of(7, 1, QueueSide::posted), large);
+  EXPECT_EQ(small_of(7), nullptr);
+  EXPECT_EQ(large_of(7), large);
   EXPECT_EQ(contexts_.find(8), small);
-  EXPECT_EQ(contexts_.last_of(8), small);
-  EXPECT_EQ(contexts_.last_large_of(7, 1, QueueSide::posted), nullptr);
+  EXPECT_EQ(small_of(8), small);
+  EXPECT_EQ(large_of(7), nullptr);
 }
 
 // As long as it is large somebody has to look again, also where that is little memory.
@@ -112,11 +120,11 @@ TEST_F(LastContext, IsForgottenWhenItIsErased) {
   look_after();
   contexts_.erase(7);
   EXPECT_FALSE(contexts_.holds_much());
-  EXPECT_EQ(contexts_.last_of(7), nullptr);
-  EXPECT_EQ(contexts_.last_large_of(7, 1, QueueSide::posted), nullptr);
+  EXPECT_EQ(small_of(7), nullptr);
+  EXPECT_EQ(large_of(7), nullptr);
   EXPECT_EQ(contexts_.find(7), nullptr);
   Context* const again = make(7);
-  EXPECT_EQ(contexts_.last_of(7), again);
+  EXPECT_EQ(small_of(7), again);
 }
 
 }  // namespace
