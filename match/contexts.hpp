@@ -41,10 +41,11 @@ class Contexts {
 
   bool empty() const noexcept { return contexts_.empty(); }
 
-  // Whether this id was used last, and that id. Its context, if there is one, is either: one of
-  // which no queue has a large index, or nullptr; or the other, which asks for the slot that this
-  // exact key has in the large index, and for what every call looks at in the queue that this one
-  // does not begin with: that is the next one's, or what this one brings goes there.
+  // Of the context used last: whether it has this id, and its id; also once it is gone. Then the
+  // context itself: last_small() if no queue of it has a large index, and where that is nullptr
+  // last_large(), if there is one. That asks for the slot that this exact key has in the large
+  // index, and for what every call looks at in the queue that this one does not begin with: that is
+  // the next one's, or what this one brings goes there.
   bool is_last(std::uint64_t id) const noexcept { return last_id_ == id; }
   std::uint64_t last_id() const noexcept { return last_id_; }
   Context* last_small() const noexcept { return small_; }
