@@ -238,12 +238,10 @@ class Bench {
     for (const EngineStructure& structure : structures(task)) {
       Workload workload(structure, scripts.of(structure));
       workload.fill();
-      for (std::size_t i = 0; i < passes; ++i) {
-        // In the order in which cold points match.
-        for (std::size_t pair = 0; task.point.cold && pair < workload.pairs(); ++pair) {
-          workload.cold_pair();
-        }
-        if (!task.point.cold) workload.pass();
+      if (task.point.cold) {  // these match in an order of their own
+        for (std::size_t i = 0; i < passes * workload.pairs(); ++i) workload.cold_pair();
+      } else {
+        for (std::size_t i = 0; i < passes; ++i) workload.pass();
       }
       std::printf("%s %zu\n", benchmark_name(structure, task.point).c_str(), workload.pairs());
     }

@@ -58,6 +58,7 @@ class ClassTables {
 
   // Entries, those of one key counted once, that waited together of late; of exact keys.
   std::size_t peak() const noexcept { return tables_[0].peak(); }
+
   // Whether one look tells the oldest entry that meets an exact key: no entry has a wildcard,
   // nothing moves, and no view lists it. Then look() is where that entry is, or nothing; it wants
   // !empty().
