@@ -50,7 +50,8 @@ namespace tagline {
 //   come: who searches deeply once does so again, and entries that have left the cache
 //   cost most to index then. Where wildcards ask for lists as well, which cost more, that is
 //   beyond one group. A queue that was drained in order forgets that, a short one when that
-//   happened three times in a row: a few entries come in order by chance.
+//   happened six times in a row: all that is asked is whether the newest was the last, and of a few
+//   entries it often is by chance.
 //
 // The newest entry waits outside, see queues/newest_entry.hpp. `adaptive` does all
 // this. `indexed` starts the index with the first search that passes anything, for
@@ -137,12 +138,13 @@ class WindowedIndex {
   void take_found(Found found, void** cookie) noexcept {
     indexed_->take_found(found, cookie);
   }
-  // Then the index is to be left.
+  // Whether the index is to be left, once entries of it were taken or erased. newest: the sequence
+  // number of the newest entry that was taken in or passed on at hand.
   bool has_empty_index() const noexcept { return indexed_->empty(); }
-  [[gnu::noinline]] void leave_index() noexcept {
+  [[gnu::noinline]] void leave_index(std::uint64_t newest) noexcept {
     indexed_ = nullptr;
     indexing_ = index_at_once;
-    const bool in_order = index_->was_in_order();
+    const bool in_order = index_->was_in_order(newest);
     const bool is_short = window_.empty() && index_->peak() <= Window::kGroup;
     in_order_ = in_order ? in_order_ + 1 : 0;
     had_index_ = in_order_ < (is_short ? kInOrder : 1);
@@ -326,7 +328,7 @@ class WindowedIndex {
  private:
   static constexpr std::uint64_t kExact = kSourceMask | kTagMask;
   static constexpr std::size_t kFewScattered = 2;  // entries among holes; fewer are soon compared
-  static constexpr unsigned kInOrder = 3;          // a few entries come so by chance
+  static constexpr unsigned kInOrder = 6;          // of a few the newest is the last by chance
   static constexpr std::size_t kMany = 96;         // that are listed faster than first compared
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
@@ -377,9 +379,7 @@ class WindowedIndex {
 
   // What is older is matched in no order, and what comes to the window will be, too. Searches alone
   // may leave some there for long: they seldom pass what is new.
-  bool follows_index() const noexcept {
-    return is_indexed() && indexing_ && !indexed_->is_in_order();
-  }
+  bool follows_index() const noexcept { return is_indexed() && indexing_ && indexed_->is_missed(); }
 
   // It does not become any larger, at least not now.
   bool is_largest() const noexcept {
@@ -428,7 +428,7 @@ class WindowedIndex {
           index_->erase(find_indexed_equal(entry));
           window_.append(packed(entry));  // a message
         });
-    leave_index();
+    leave_index(index_->last_gone());
     had_index_ = false;
     window_.set_room(room());
     decision_.be_warier(newest());
@@ -444,7 +444,6 @@ class WindowedIndex {
     if (glance == Glance::none) {
       return window_.empty() ? TakeResult{false, 0} : take_from_window(key, cookie);
     }
-    if (indexed_->empty()) leave_index();
     return {true, 1};
   }
 
@@ -474,10 +473,7 @@ class WindowedIndex {
     return {true, depth};
   }
 
-  [[gnu::noinline]] void erase_indexed(KeyIndex::Hit hit) noexcept {
-    index_->erase(hit);
-    if (index_->empty()) leave_index();
-  }
+  [[gnu::noinline]] void erase_indexed(KeyIndex::Hit hit) noexcept { index_->erase(hit); }
 
   std::size_t find_in_window(const MatchKey& key, std::uint64_t& depth) noexcept {
     const std::size_t position = window_.find(key);

@@ -71,7 +71,7 @@ class ClassTables {
   };
   Found look(std::uint64_t bits) noexcept {
     const Found found = {bits, tables_[0].look_now</*keeps=*/false>(bits)};
-    if (!found) disorder_ = ~std::uint64_t{0};
+    if (!found) missed_ = true;
     return found;
   }
   // Takes out what look() has found.
@@ -99,7 +99,7 @@ class ClassTables {
       return true;
     });
     if (best != nullptr) return {best, its_class, best->oldest.sequence};
-    disorder_ = ~std::uint64_t{0};
+    missed_ = true;
     return {};
   }
   void take_found(Hit found, void** cookie) noexcept;
@@ -111,13 +111,17 @@ class ClassTables {
     return true;
   }
 
-  // False if a search has passed entries, as far as this is easily told: one that found
-  // nothing, or took an older entry than the one before it. was_in_order(): asked when the
-  // index has emptied, and then told anew.
-  bool is_in_order() const noexcept { return (disorder_ >> 63) == 0; }
+  // A search has found nothing, and so passed all that is here.
+  bool is_missed() const noexcept { return missed_; }
+  // Asked when the index has emptied, and then told anew: whether matches came in order, as far as
+  // this is easily told. None was missed, and the newest entry left last: that came by push(), or
+  // at hand, of which the caller knows.
+  bool was_in_order(std::uint64_t newest_at_hand) noexcept {
+    const bool newest_left_last = last_gone_ == newest_at_hand || last_gone_ == newest_pushed_;
+    return !std::exchange(missed_, false) && newest_left_last;
+  }
   // The sequence number of the entry that left last.
   std::uint64_t last_gone() const noexcept { return last_gone_; }
-  bool was_in_order() noexcept { return (std::exchange(disorder_, 0) >> 63) == 0; }
 
   QueueEntry at(Hit hit) const noexcept {
     const KeyTable::Slot& slot = *hit.slot();
@@ -285,15 +289,15 @@ class ClassTables {
   template <QueueSide side>
   void note_gone(std::uint64_t sequence) noexcept {
     if constexpr (side == QueueSide::unexpected) --messages_;
-    disorder_ |= sequence - last_gone_;
     last_gone_ = sequence;
   }
 
   std::array<KeyTable, kClasses> tables_;
   // From here on a line of what every operation looks at, which KeyIndex goes on with.
-  std::size_t messages_ = 0;     // see messages()
-  std::uint64_t last_gone_ = 0;  // a sequence number
-  std::uint64_t disorder_ = 0;   // its uppermost bit: see is_in_order()
+  std::size_t messages_ = 0;         // see messages()
+  std::uint64_t last_gone_ = 0;      // a sequence number, as the next
+  std::uint64_t newest_pushed_ = 0;  // by push()
+  bool missed_ = false;              // see is_missed()
   const QueueSide side_;
 };
 

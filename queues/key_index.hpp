@@ -125,7 +125,7 @@ class KeyIndex : public ClassTables {
     if (!is_complete(class_of_envelope(envelope))) return false;
     if (views_->table.find(envelope) != nullptr) return false;  // it may list what is gone
     note_asked();
-    disorder_ = ~std::uint64_t{0};
+    missed_ = true;
     return true;
   }
 
@@ -139,7 +139,7 @@ class KeyIndex : public ClassTables {
     if (empty()) return Glance::none;
     KeyTable::Slot* const slot = tables_[0].look(key.bits);
     if (slot == nullptr) {
-      disorder_ = ~std::uint64_t{0};
+      missed_ = true;
       return Glance::none;
     }
     viewed_ == 0 ? take_oldest(slot, cookie) : take_viewed(slot, cookie);
@@ -158,7 +158,7 @@ class KeyIndex : public ClassTables {
     } else {
       hit = find_by_view(key, depth);
     }
-    if (!hit) disorder_ = ~std::uint64_t{0};
+    if (!hit) missed_ = true;
     return hit;
   }
 
@@ -178,6 +178,7 @@ class KeyIndex : public ClassTables {
   // Entries come in the order of their sequence numbers. False: no memory, and
   // nothing has changed.
   bool push(const QueueEntry& entry) noexcept {
+    newest_pushed_ = entry.sequence;
     if (side_ == QueueSide::unexpected && (logs() || viewed_ != 0 || messages_ == 0))
       return push_and_log(entry);
     const int key_class = class_of(entry.key);

@@ -63,7 +63,8 @@ concept KeepsGroup = requires(Structure structure) {
 //   make_room_in_index()             where that said no: entries that follow will have room
 //   is_indexed(), tells(), look(bits), tells_among(), look_among(bits), look_listed(bits),
 //   lists_none(bits), take_found(found, cookie), take_found_at_hand<side>(found, cookie)  see below
-//   has_empty_index(), leave_index()  after take_found(): it holds nothing any more
+//   has_empty_index(), leave_index(newest)  after entries have gone: it holds nothing any more;
+//                                    newest: the sequence number of the newest that came at hand
 //   last_gone()                      the sequence number of what left the index last
 //   slot_hint()                      where the slots of a large index are, see KeyTable
 //   note_wild()                      called as an entry with wildcards comes to wait here; append()
@@ -243,8 +244,7 @@ class alignas(kCacheLine) NewestEntry {
   template <class Found>
   void take_found(Found found, void** cookie) noexcept requires KeepsIndex<Structure> {
     older_.take_found(found, cookie);
-    if (older_.has_empty_index()) [[unlikely]]
-      leave_index();
+    leave_empty_index();
   }
   // The same in two parts, for whoever would save no registers: take_found_at_hand(), if nothing
   // has to be called, and then leave_index(), if that empties the index. False: nothing has
@@ -255,8 +255,8 @@ class alignas(kCacheLine) NewestEntry {
     return older_.template take_found_at_hand<side>(found, cookie, empties);
   }
   void leave_index() noexcept requires KeepsIndex<Structure> {
-    older_.leave_index();
-    reopen();
+    older_.leave_index(newest_.sequence);
+    if (place_ == Place::closed) place_ = Place::open;
   }
   template <class Count>
   bool take_newest(const MatchKey& key, void** cookie, Count count,
@@ -318,7 +318,7 @@ class alignas(kCacheLine) NewestEntry {
       place_ = Place::open;
     } else {
       older_.erase(hit);
-      reopen();
+      leave_empty_index();
     }
   }
 
@@ -331,7 +331,7 @@ class alignas(kCacheLine) NewestEntry {
   template <class Predicate, class Visit>
   std::size_t remove_if(Predicate wanted, Visit visit) {
     const std::size_t removed = older_.remove_if(wanted, visit);
-    reopen();
+    leave_empty_index();
     if (!holds_newest() || !wanted(unpacked(newest_))) return removed;
     place_ = Place::open;
     visit(unpacked(newest_));
@@ -351,10 +351,11 @@ class alignas(kCacheLine) NewestEntry {
     place_ = Place::taken;
   }
 
-  // Where nothing is left that the next entry would go to.
-  void reopen() noexcept {
+  // Where an entry of the structure has gone.
+  void leave_empty_index() noexcept {
     if constexpr (KeepsIndex<Structure>) {
-      if (place_ == Place::closed && !is_indexed()) place_ = Place::open;
+      if (is_indexed() && older_.has_empty_index()) [[unlikely]]
+        leave_index();
     }
   }
   bool passed_on(bool taken_in) noexcept {
@@ -385,7 +386,7 @@ class alignas(kCacheLine) NewestEntry {
       }
     };
     if (take_older(count_match)) {
-      reopen();
+      leave_empty_index();
       return true;
     }
     return take_newest(key, cookie, count, passed);
