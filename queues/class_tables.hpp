@@ -54,7 +54,7 @@ class ClassTables {
     return tables_[0].size() + tables_[1].size() + tables_[2].size() + tables_[3].size();
   }
   // Entries, of the unexpected side: of the posted one nothing asks for their number.
-  std::size_t messages() const noexcept { return messages_; }
+  std::size_t messages() const noexcept { return tables_[0].size() + repeated_; }
 
   // Entries, those of one key counted once, that waited together of late; of exact keys.
   std::size_t peak() const noexcept { return tables_[0].peak(); }
@@ -142,9 +142,9 @@ class ClassTables {
     KeyTable& table = tables_[0];
     if (!table.has_room(1)) [[unlikely]]
       return false;
-    if (!table.push_at_hand(entry.key.bits, item_of(entry))) return false;
-    if constexpr (side == QueueSide::unexpected) ++messages_;
-    return true;
+    return table.push_at_hand(entry.key.bits, item_of(entry), [&] {
+      if constexpr (side == QueueSide::unexpected) ++repeated_;
+    });
   }
   // See KeyTable.
   bool outgrows_caches() const noexcept { return tables_[0].outgrows_caches(); }
@@ -254,7 +254,7 @@ class ClassTables {
   // The pop comes last: whoever does nothing else then saves no registers for it.
   void take_oldest(KeyTable::Slot* slot, void** cookie, int key_class = 0) noexcept {
     *cookie = reinterpret_cast<void*>(slot->oldest.value);
-    note_gone(slot->oldest.sequence);
+    note_going(slot, slot->oldest.sequence);
     tables_[key_class].pop(slot);
   }
 
@@ -262,15 +262,26 @@ class ClassTables {
   template <QueueSide side>
   void take_now(KeyTable::Slot* slot, void** cookie, int key_class = 0) noexcept {
     *cookie = reinterpret_cast<void*>(slot->oldest.value);
-    note_gone<side>(slot->oldest.sequence);
+    last_gone_ = slot->oldest.sequence;
     tables_[key_class].pop_now(slot);
   }
 
-  // An entry has come to a class, or left it.
-  void note_come(int key_class) noexcept {
-    tables_[0].look_further(kAllWild & 1u << key_class);
-    messages_ += side_ == QueueSide::unexpected;
+  // Into the table of its class; wants reserve() of that. push_to_class_at_once(): if that takes no
+  // memory.
+  void push_to_class(int key_class, const QueueEntry& entry) noexcept {
+    KeyTable& table = tables_[key_class];
+    const std::size_t keys = table.size();
+    table.push(entry.key.bits, item_of(entry));
+    if (side_ == QueueSide::unexpected) repeated_ += table.size() == keys;
   }
+  template <QueueSide side>
+  bool push_to_class_at_once(int key_class, const QueueEntry& entry) noexcept {
+    return tables_[key_class].push_at_once(entry.key.bits, item_of(entry), [&] {
+      if constexpr (side == QueueSide::unexpected) ++repeated_;
+    });
+  }
+  // A receive has come to a class, or an entry has left it.
+  void note_come(int key_class) noexcept { tables_[0].look_further(kAllWild & 1u << key_class); }
   void note_left(int key_class) noexcept {
     if (key_class != 0 && tables_[key_class].empty()) tables_[0].look_no_further(1u << key_class);
   }
@@ -282,19 +293,15 @@ class ClassTables {
     return of_tag(bits, wild_classes());
   }
 
-  void note_gone(std::uint64_t sequence) noexcept {
-    side_ == QueueSide::posted ? note_gone<QueueSide::posted>(sequence)
-                               : note_gone<QueueSide::unexpected>(sequence);
-  }
-  template <QueueSide side>
-  void note_gone(std::uint64_t sequence) noexcept {
-    if constexpr (side == QueueSide::unexpected) --messages_;
+  // An entry is about to leave its slot.
+  void note_going(const KeyTable::Slot* slot, std::uint64_t sequence) noexcept {
+    if (side_ == QueueSide::unexpected) repeated_ -= !slot->more.empty();
     last_gone_ = sequence;
   }
 
   std::array<KeyTable, kClasses> tables_;
   // From here on a line of what every operation looks at, which KeyIndex goes on with.
-  std::size_t messages_ = 0;         // see messages()
+  std::size_t repeated_ = 0;         // messages behind another one of their key
   std::uint64_t last_gone_ = 0;      // a sequence number, as the next
   std::uint64_t newest_pushed_ = 0;  // by push()
   bool missed_ = false;              // see is_missed()

@@ -67,7 +67,6 @@ void KeyIndex::set_hints(const Hints& hints) noexcept {
     ++logged_;
   }
   if (viewed_ != 0) feed_complete(logged);
-  ++messages_;
 }
 
 // Room for a message. Log and views only save time: where the memory ends they give way.
@@ -82,13 +81,13 @@ bool KeyIndex::reserve_message() noexcept {
 // An unexpected message: whether it has to be logged is seen when the index was empty,
 // and once it is long.
 bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
-  if (messages_ == 0) {
+  if (messages() == 0) {
     begin_anew(entry.sequence);
-  } else if (messages_ == log_from_size_) {
+  } else if (messages() == log_from_size_) {
     start_log();
   }
   if (!reserve_message()) return false;
-  tables_[0].push(entry.key.bits, item_of(entry));
+  push_to_class(0, entry);
   log_and_view(entry);
   if (is_logging() && (passing_ || is_long_log())) [[unlikely]] {
     if (logs_in_vain()) {
@@ -107,7 +106,7 @@ bool KeyIndex::push_and_log(const QueueEntry& entry) noexcept {
   if (!is_logging() || passing_ || is_long_log() || !log_.has_room(log_pool_)) return false;
   if (toils()) [[unlikely]]
     return false;
-  if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
+  if (!push_to_class_at_once<QueueSide::unexpected>(0, entry)) return false;
   log_and_view(entry);
   return true;
 }
@@ -138,7 +137,7 @@ void KeyIndex::begin_anew(std::uint64_t first) noexcept {
 
 bool KeyIndex::push_wild_at_once(const QueueEntry& entry) noexcept {
   const int key_class = class_of(entry.key);
-  if (!tables_[key_class].push_at_once(entry.key.bits, item_of(entry))) return false;
+  if (!push_to_class_at_once<QueueSide::posted>(key_class, entry)) return false;
   note_come(key_class);
   return true;
 }
@@ -156,7 +155,7 @@ bool KeyIndex::start_log() noexcept try {
 // Sequence numbers are unique, and mostly those of this queue: then each has a place for a key in a
 // ring. False: they are too far apart, or there is no memory for that, and nothing is logged.
 bool KeyIndex::log_by_place() {
-  const std::size_t places = std::bit_ceil(kLeastPlaces * messages_);
+  const std::size_t places = std::bit_ceil(kLeastPlaces * messages());
   // Of the system, which supplies what is written to only.
   const std::unique_ptr<std::uint64_t[], decltype(&std::free)> keys(
       static_cast<std::uint64_t*>(std::calloc(places, sizeof(std::uint64_t))), &std::free);
@@ -178,7 +177,7 @@ bool KeyIndex::log_by_place() {
 
 void KeyIndex::log_sorted() {
   std::vector<IndexItem> items;
-  items.reserve(messages_);
+  items.reserve(messages());
   tables_[0].for_each([&](std::uint64_t bits, const IndexItem& item) {
     items.push_back({bits, item.sequence});
   });
@@ -279,7 +278,7 @@ Glance KeyIndex::take_among(std::uint64_t bits, void** cookie) noexcept {
   note_asked();
   const std::uint64_t envelope = found.list_->key;
   views_->table.pop(found.list_);
-  if (messages_ >= kFewListed)
+  if (messages() >= kFewListed)
     return take_viewed_of_many(found.slot_, viewed_ & ~(1u << class_of_envelope(envelope)), cookie);
   note_stale(found.slot_->key, /*left_one=*/true);
   take_oldest(found.slot_, cookie);
@@ -287,7 +286,7 @@ Glance KeyIndex::take_among(std::uint64_t bits, void** cookie) noexcept {
 
 // Takes a message that all complete views list.
 [[gnu::flatten]] void KeyIndex::take_viewed(KeyTable::Slot* slot, void** cookie) noexcept {
-  if (messages_ >= kFewListed) return take_viewed_of_many(slot, viewed_, cookie);
+  if (messages() >= kFewListed) return take_viewed_of_many(slot, viewed_, cookie);
   note_stale(slot->key);
   take_oldest(slot, cookie);
 }
@@ -357,7 +356,7 @@ void KeyIndex::leave_views(std::uint64_t bits, std::uint64_t sequence, unsigned 
       }
     }
   }
-  if (views_->gone > kMostGone * messages_ + kManyGone) drop_views();
+  if (views_->gone > kMostGone * messages() + kManyGone) drop_views();
 }
 
 // When every message has gone: what complete views list is gone, too. It stays until a list is
@@ -420,7 +419,7 @@ void KeyIndex::pass(std::size_t items) noexcept {
   set_viewed(fed_);
   set_passing(wanted_ != fed_);  // some came too late for this pass
   // Where all that are searched have views, a short queue needs no log.
-  if (!passing_ && !walks_log_ && messages_ <= kMostUnlogged / 2) {
+  if (!passing_ && !walks_log_ && messages() <= kMostUnlogged / 2) {
     log_.clear(log_pool_);
     logged_ = 0;
     log_no_more();

@@ -57,9 +57,9 @@ class KeyIndex : public ClassTables {
   // Few messages have waited for a while, others come and go, and each is listed for searches that
   // are not too rare: to compare all takes less.
   bool toils() const noexcept {
-    return messages_ <= kFewInLists && viewed_ != 0 &&
-           (messages_ <= kFewInList || !has_one_view()) &&
-           views_->listed > 4 * messages_ + kFewInLists &&
+    return messages() <= kFewInLists && viewed_ != 0 &&
+           (messages() <= kFewInList || !has_one_view()) &&
+           views_->listed > 4 * messages() + kFewInLists &&
            views_->listed < kMostListed * views_->asked && tables_[0].capacity() <= kMostToil;
   }
 
@@ -78,7 +78,7 @@ class KeyIndex : public ClassTables {
   void take_found(Viewed found, void** cookie) noexcept { take_viewed(found.slot, cookie); }
   template <QueueSide side>
   bool take_at_hand(Viewed found, void** cookie) noexcept {
-    if (messages_ >= kFewListed || !KeyTable::pops_now(found.slot)) return false;
+    if (messages() >= kFewListed || !KeyTable::pops_now(found.slot)) return false;
     take_now<side>(found.slot, cookie);
     note_stale(found.bits);
     return true;
@@ -110,7 +110,7 @@ class KeyIndex : public ClassTables {
   template <QueueSide side>
   bool take_at_hand(Listed found, void** cookie) noexcept {
     KeyTable& table = views_->table;
-    if (messages_ >= kFewListed || !table.pops_now(found.list_) ||
+    if (messages() >= kFewListed || !table.pops_now(found.list_) ||
         !tables_[0].pops_now(found.slot_))
       return false;
     note_asked();
@@ -166,12 +166,12 @@ class KeyIndex : public ClassTables {
     if (viewed_ != 0) [[unlikely]]
       leave_views(hit.slot()->key, hit.sequence(), viewed_);
     KeyTable& table = tables_[hit.key_class()];
+    note_going(hit.slot(), hit.sequence());
     if (hit.slot()->oldest.sequence == hit.sequence()) [[likely]] {
       table.pop(hit.slot());
     } else {
       table.erase(hit.slot(), hit.sequence());
     }
-    note_gone(hit.sequence());
     note_left(hit.key_class());
   }
 
@@ -179,13 +179,12 @@ class KeyIndex : public ClassTables {
   // nothing has changed.
   bool push(const QueueEntry& entry) noexcept {
     newest_pushed_ = entry.sequence;
-    if (side_ == QueueSide::unexpected && (logs() || viewed_ != 0 || messages_ == 0))
+    if (side_ == QueueSide::unexpected && (logs() || viewed_ != 0 || messages() == 0))
       return push_and_log(entry);
     const int key_class = class_of(entry.key);
-    KeyTable& table = tables_[key_class];
-    if (!table.reserve()) [[unlikely]]
+    if (!tables_[key_class].reserve()) [[unlikely]]
       return false;
-    table.push(entry.key.bits, item_of(entry));
+    push_to_class(key_class, entry);
     note_come(key_class);
     return true;
   }
@@ -199,7 +198,7 @@ class KeyIndex : public ClassTables {
   // The same of an exact key, for whoever knows the side.
   template <QueueSide side>
   bool lists_exact_once() const noexcept {
-    return side == QueueSide::posted || messages_ < alone_below_;
+    return side == QueueSide::posted || messages() < alone_below_;
   }
 
   // The same of the first entry, where there is nothing to forget of those before it, nor so large
@@ -224,8 +223,7 @@ class KeyIndex : public ClassTables {
   bool list_at_hand(const QueueEntry& entry) noexcept {
     if (toils()) [[unlikely]]
       return false;
-    if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
-    ++messages_;
+    if (!push_to_class_at_once<QueueSide::unexpected>(0, entry)) return false;
     feed_complete({entry.key.bits, entry.sequence});
     return true;
   }
@@ -237,9 +235,8 @@ class KeyIndex : public ClassTables {
     if (entry.key.mask != (kSourceMask | kTagMask)) [[unlikely]]
       return push_wild_at_once(entry);
     if (logs()) return push_and_log_at_once(entry);
-    if (!tables_[0].push_at_once(entry.key.bits, item_of(entry))) return false;
-    messages_ += side_ == QueueSide::unexpected;
-    return true;
+    return side_ == QueueSide::posted ? push_to_class_at_once<QueueSide::posted>(0, entry)
+                                      : push_to_class_at_once<QueueSide::unexpected>(0, entry);
   }
 
  private:
@@ -293,7 +290,7 @@ class KeyIndex : public ClassTables {
   static constexpr std::size_t kFewGone = 64;
 
   // The next entry goes into a log, or should make one.
-  bool logs() const noexcept { return messages_ >= log_from_size_; }
+  bool logs() const noexcept { return messages() >= log_from_size_; }
   bool is_logging() const noexcept { return log_from_size_ == 0; }
   void log_from_now() noexcept {
     log_from_size_ = 0;
@@ -362,11 +359,11 @@ class KeyIndex : public ClassTables {
   // For toils(), where it may say so.
   void note_listed() noexcept {
     ++views_->listed;
-    if (messages_ == kFewInLists) views_->listed = views_->asked = 0;  // more are about to wait
+    if (messages() == kFewInLists) views_->listed = views_->asked = 0;  // more are about to wait
   }
   void note_asked() noexcept {
     wild_search_ = true;
-    views_->asked += messages_ <= kFewInLists;
+    views_->asked += messages() <= kFewInLists;
   }
 
   void pop_gone(KeyTable::Slot* list) noexcept;
@@ -375,7 +372,7 @@ class KeyIndex : public ClassTables {
   [[gnu::always_inline]] void feed_complete(IndexItem item) noexcept {
     unsigned left = of_tag(item.value, viewed_);
     KeyTable& table = views_->table;
-    if (messages_ <= kFewInLists) note_listed();
+    if (messages() <= kFewInLists) note_listed();
     if (!has_many_gone() && table.has_room(kClasses - 1)) [[likely]] {
       left = for_each_class(left, [&](int c) {
         return table.push_or_renew(envelope_of(c, item.value), item, first_);
@@ -385,17 +382,17 @@ class KeyIndex : public ClassTables {
       feed(left, item);
   }
   bool has_one_view() const noexcept { return (viewed_ & (viewed_ - 1)) == 0; }
-  bool has_many_gone() const noexcept { return views_->gone > messages_ / 2 + kFewGone; }
+  bool has_many_gone() const noexcept { return views_->gone > messages() / 2 + kFewGone; }
   void forget_viewed() noexcept;
   void drop_views() noexcept;
   void pass(std::size_t items) noexcept;
   void look_ahead() const noexcept;
   // Messages come and go, and no search has asked for the log.
   bool logs_in_vain() const noexcept {
-    return is_long_log() && !wild_search_ && views_ == nullptr && messages_ <= kManyUnlogged;
+    return is_long_log() && !wild_search_ && views_ == nullptr && messages() <= kManyUnlogged;
   }
   // Mostly items that are gone.
-  bool is_long_log() const noexcept { return logged_ > 2 * messages_ + 1024; }
+  bool is_long_log() const noexcept { return logged_ > 2 * messages() + 1024; }
   bool is_complete(int key_class) const noexcept { return (viewed_ >> key_class & 1) != 0; }
 
   // On the line of what every operation looks at, which ClassTables begins. Views and log change

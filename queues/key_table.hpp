@@ -170,20 +170,19 @@ class alignas(kCacheLine) KeyTable {
   bool has_room(std::size_t keys) const noexcept { return size_ + (keys - 1) < room_; }
 
   // push() without reserve(), where has_room() and it takes no memory; false: nothing has
-  // changed.
-  bool push_at_once(std::uint64_t key, const IndexItem& item) noexcept {
+  // changed. repeated(): called where the item comes behind others of its key, here and below.
+  template <class Repeated>
+  bool push_at_once(std::uint64_t key, const IndexItem& item, Repeated repeated) noexcept {
     if (!has_room(1)) [[unlikely]]
       return false;
-    return push_into_room(key, item);
-  }
-  // The same; wants has_room().
-  bool push_into_room(std::uint64_t key, const IndexItem& item) noexcept {
     Slot* const slot = place_of(key);
     if (slot->oldest.sequence == 0) [[likely]] {
       fill(slot, key, item);
       return true;
     }
-    return push_further(slot, item);
+    if (!push_further(slot, item)) return false;
+    repeated();
+    return true;
   }
   // The same where items older than `first` count for nothing: what takes their place is alone.
   bool push_or_renew(std::uint64_t key, const IndexItem& item, std::uint64_t first) noexcept {
@@ -206,10 +205,14 @@ class alignas(kCacheLine) KeyTable {
 
   // push() without a call: into an empty slot, or behind other items of the key where their newest
   // node has room. False: nothing has changed. Wants has_room().
-  bool push_at_hand(std::uint64_t key, const IndexItem& item) noexcept {
+  template <class Repeated>
+  bool push_at_hand(std::uint64_t key, const IndexItem& item, Repeated repeated) noexcept {
     Slot* const slot = place_of(key);
-    if (slot->oldest.sequence != 0) [[unlikely]]
-      return slot->more.push_at_hand(item);
+    if (slot->oldest.sequence != 0) [[unlikely]] {
+      if (!slot->more.push_at_hand(item)) return false;
+      repeated();
+      return true;
+    }
     keep_no_loads();  // not in fill(): lists of 16384 messages took 1.3 times as long
     fill(slot, key, item);
     return true;

@@ -35,7 +35,9 @@ class Twin {
     if (next % 2 == 0 || !table.has_room(1)) return false;
     table.prefetch_place(key + 1);
     const auto known = expected.find(key);
-    const bool done = table.push_at_hand(key, item);
+    bool repeats = false;
+    const bool done = table.push_at_hand(key, item, [&] { repeats = true; });
+    EXPECT_EQ(repeats, done && known != expected.end()) << key;
     // Of one item there is no node yet, of others it has three places.
     const std::size_t items = known == expected.end() ? 0 : known->second.size();
     EXPECT_TRUE(items > 1 || done == (items == 0)) << key;
