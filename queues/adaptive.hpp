@@ -50,8 +50,8 @@ namespace tagline {
 //   come: who searches deeply once does so again, and entries that have left the cache
 //   cost most to index then. Where wildcards ask for lists as well, which cost more, that is
 //   beyond one group. A queue that was drained in order forgets that, a short one when that
-//   happened six times in a row: all that is asked is whether the newest was the last, and of a few
-//   entries it often is by chance.
+//   happened eight times in a row: all that is asked is whether the newest was the last, and of a
+//   few entries it often is by chance.
 //
 // The newest entry waits outside, see queues/newest_entry.hpp. `adaptive` does all
 // this. `indexed` starts the index with the first search that passes anything, for
@@ -144,9 +144,12 @@ class WindowedIndex {
   [[gnu::noinline]] void leave_index(std::uint64_t newest) noexcept {
     indexed_ = nullptr;
     indexing_ = index_at_once;
-    const bool in_order = index_->was_in_order(newest);
+    // As far as this is easily told: no search was in vain, and the newest entry left last. Without
+    // a branch, as of a few entries nobody could foresee that.
+    const std::uint64_t last = index_->last_gone();
+    const unsigned newest_last = unsigned{last == newest} | unsigned{last == newest_passed_};
+    in_order_ = (in_order_ + 1) * (newest_last & unsigned{!index_->was_missed()});
     const bool is_short = window_.empty() && index_->peak() <= Window::kGroup;
-    in_order_ = in_order ? in_order_ + 1 : 0;
     had_index_ = in_order_ < (is_short ? kInOrder : 1);
     if (!had_index_) in_order_ = 0;
     if (window_.is_mostly_past()) return shrink_window();
@@ -218,7 +221,7 @@ class WindowedIndex {
     if (!window_.empty()) return false;
     if (indexed_->toils() && return_to_window()) [[unlikely]]
       return false;
-    return indexed_->push(entry);
+    return pass_to_index(entry);
   }
   // The same, where all it takes is a slot, or that and a place in the log or in lists, and where
   // it takes no memory; begin_at_hand(): where the index is empty. All but this and
@@ -328,7 +331,7 @@ class WindowedIndex {
  private:
   static constexpr std::uint64_t kExact = kSourceMask | kTagMask;
   static constexpr std::size_t kFewScattered = 2;  // entries among holes; fewer are soon compared
-  static constexpr unsigned kInOrder = 6;          // of a few the newest is the last by chance
+  static constexpr unsigned kInOrder = 8;          // of a few the newest is the last by chance
   static constexpr std::size_t kMany = 96;         // that are listed faster than first compared
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window
@@ -527,6 +530,10 @@ class WindowedIndex {
     return true;
   }
 
+  bool pass_to_index(const QueueEntry& entry) noexcept {
+    newest_passed_ = entry.sequence;
+    return index_->push(entry);
+  }
   // Moves up to this many of the oldest entries before a position from the
   // window to the index; false if none could be moved.
   bool move_to_index(std::size_t entries, std::size_t before) noexcept {
@@ -536,7 +543,7 @@ class WindowedIndex {
     }
     bool moved = false;
     for (; entries > 0 && window_.head() < before && !window_.empty(); --entries) {
-      if (!index_->push(window_.at(window_.head()))) break;
+      if (!pass_to_index(window_.at(window_.head()))) break;
       window_.erase(window_.head());
       moved = true;
     }
@@ -591,9 +598,10 @@ class WindowedIndex {
   std::unique_ptr<KeyIndex> index_;
   bool indexing_ = index_at_once;
   IndexDecision<index_at_once ? 0 : 16> decision_;
-  bool had_index_ = false;          // which was of use: the next one starts sooner
-  unsigned in_order_ = 0;           // times that the index emptied so, in a row
-  std::size_t indexed_before_ = 0;  // entries, when the window last gave some of its own away
+  bool had_index_ = false;           // which was of use: the next one starts sooner
+  unsigned in_order_ = 0;            // times that the index emptied so, in a row
+  std::uint64_t newest_passed_ = 0;  // to the index, after others and not at hand: its number
+  std::size_t indexed_before_ = 0;   // entries, when the window last gave some of its own away
   QueueResources* resources_;
   const QueueSide side_;
   Hints hints_;

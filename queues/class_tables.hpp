@@ -111,15 +111,10 @@ class ClassTables {
     return true;
   }
 
-  // A search has found nothing, and so passed all that is here.
+  // A search has found nothing, and so passed all that is here. was_missed(): asked when the index
+  // has emptied, and then told anew.
   bool is_missed() const noexcept { return missed_; }
-  // Asked when the index has emptied, and then told anew: whether matches came in order, as far as
-  // this is easily told. None was missed, and the newest entry left last: that came by push(), or
-  // at hand, of which the caller knows.
-  bool was_in_order(std::uint64_t newest_at_hand) noexcept {
-    const bool newest_left_last = last_gone_ == newest_at_hand || last_gone_ == newest_pushed_;
-    return !std::exchange(missed_, false) && newest_left_last;
-  }
+  bool was_missed() noexcept { return std::exchange(missed_, false); }
   // The sequence number of the entry that left last.
   std::uint64_t last_gone() const noexcept { return last_gone_; }
 
@@ -301,10 +296,9 @@ class ClassTables {
 
   std::array<KeyTable, kClasses> tables_;
   // From here on a line of what every operation looks at, which KeyIndex goes on with.
-  std::size_t repeated_ = 0;         // messages behind another one of their key
-  std::uint64_t last_gone_ = 0;      // a sequence number, as the next
-  std::uint64_t newest_pushed_ = 0;  // by push()
-  bool missed_ = false;              // see is_missed()
+  std::size_t repeated_ = 0;     // messages behind another one of their key
+  std::uint64_t last_gone_ = 0;  // a sequence number
+  bool missed_ = false;          // see is_missed()
   const QueueSide side_;
 };
 

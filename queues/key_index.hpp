@@ -178,7 +178,6 @@ class KeyIndex : public ClassTables {
   // Entries come in the order of their sequence numbers. False: no memory, and
   // nothing has changed.
   bool push(const QueueEntry& entry) noexcept {
-    newest_pushed_ = entry.sequence;
     if (side_ == QueueSide::unexpected && (logs() || viewed_ != 0 || messages() == 0))
       return push_and_log(entry);
     const int key_class = class_of(entry.key);
