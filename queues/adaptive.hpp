@@ -49,9 +49,9 @@ namespace tagline {
 //   any search had passed what was in it, the next entries go to it as they
 //   come: who searches deeply once does so again, and entries that have left the cache
 //   cost most to index then. Where wildcards ask for lists as well, which cost more, that is
-//   beyond one group. A queue that was drained in order forgets that, a short one when that
-//   happened eight times in a row: all that is asked is whether the newest was the last, and of a
-//   few entries it often is by chance.
+//   beyond one group. A queue that was drained in order twice in a row forgets that, a short one
+//   after eight times, one that goes on while its index empties at once: all that is asked is
+//   whether the newest was the last, and of a few entries it often is by chance.
 //
 // The newest entry waits outside, see queues/newest_entry.hpp. `adaptive` does all
 // this. `indexed` starts the index with the first search that passes anything, for
@@ -149,8 +149,8 @@ class WindowedIndex {
     const std::uint64_t last = index_->last_gone();
     const unsigned newest_last = unsigned{last == newest} | unsigned{last == newest_passed_};
     in_order_ = (in_order_ + 1) * (newest_last & unsigned{!index_->was_missed()});
-    const bool is_short = window_.empty() && index_->peak() <= Window::kGroup;
-    had_index_ = in_order_ < (is_short ? kInOrder : 1);
+    const unsigned often = index_->peak() <= Window::kGroup ? kInOrderIfShort : kInOrder;
+    had_index_ = in_order_ < (window_.empty() ? often : 1);
     if (!had_index_) in_order_ = 0;
     if (window_.is_mostly_past()) return shrink_window();
     window_.set_room(most_outside());
@@ -331,7 +331,8 @@ class WindowedIndex {
  private:
   static constexpr std::uint64_t kExact = kSourceMask | kTagMask;
   static constexpr std::size_t kFewScattered = 2;  // entries among holes; fewer are soon compared
-  static constexpr unsigned kInOrder = 8;          // of a few the newest is the last by chance
+  static constexpr unsigned kInOrder = 2;          // times: the newest is the last by chance, too,
+  static constexpr unsigned kInOrderIfShort = 8;   // of a few entries often
   static constexpr std::size_t kMany = 96;         // that are listed faster than first compared
   static constexpr std::size_t kNear = index_at_once ? 0 : 1;  // passed for next to nothing
   static constexpr std::size_t kMoves = 64;                    // out of a full window

@@ -50,8 +50,10 @@ TEST_F(Adaptive, IndexThatIsFilledAtHandIsForgottenOnlyWhereItIsDrainedInOrder) 
   fill();
   for (int tag = kEntries - 1; tag >= 0; --tag) EXPECT_EQ(take_now(tag), 1u);
   ASSERT_TRUE(is_indexed_from_the_first_on());
-  fill();
-  for (int tag = 0; tag < kEntries; ++tag) EXPECT_EQ(take_now(tag), 1u);
+  for (int i = 0; i < 2; ++i) {
+    fill();
+    for (int tag = 0; tag < kEntries; ++tag) EXPECT_EQ(take_now(tag), 1u);
+  }
   EXPECT_FALSE(is_indexed_from_the_first_on());
 }
 
