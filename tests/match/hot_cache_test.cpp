@@ -329,11 +329,12 @@ TEST_F(HotCache, LeavesOutPassesWhileQueuesAreInUse) {
   tagline_heater_pause(heater.get());
   std::this_thread::sleep_for(milliseconds(20));
   const auto after = statistics_of(heater);
-  // What was not left out has touched all; one pass may have been under way at first.
+  // What was not left out has touched all; one pass may have been under way at first, and the pause
+  // may have cut one short.
   const auto passes =
       (after.passes - before.passes) - (after.passes_left_out - before.passes_left_out);
   EXPECT_LE(after.lines_touched - before.lines_touched, (passes + 1) * 100);
-  EXPECT_GE(after.lines_touched - before.lines_touched, passes * 100);
+  EXPECT_GE(after.lines_touched - before.lines_touched + 100, passes * 100);
 }
 
 // ---- Code ------------------------------------------------------------------------
