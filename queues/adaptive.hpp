@@ -531,10 +531,12 @@ class WindowedIndex {
     return true;
   }
 
+  // Not for the entry that an index begins with: those that follow at hand are newer.
   bool pass_to_index(const QueueEntry& entry) noexcept {
     newest_passed_ = entry.sequence;
     return index_->push(entry);
   }
+
   // Moves up to this many of the oldest entries before a position from the
   // window to the index; false if none could be moved.
   bool move_to_index(std::size_t entries, std::size_t before) noexcept {
