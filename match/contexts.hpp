@@ -21,11 +21,12 @@ namespace tagline {
 // remembered, because hosts either keep one matcher per communicator or send bursts on one.
 //
 // Memory of queues that were long: as long as much is held, the matcher asks now and then
-// (save_memory, every 64 appends) whether they have become short for good: whether 129 looks in
+// (save_memory, every 512 appends) whether they have become short for good: whether 17 looks in
 // a row saw more than 4096 bytes per entry held, and more than twice what was needed after the
 // last move. If so, and at most 4096 entries wait in at most 256 contexts, they move to new
 // nodes and tables, and the old ones are returned little by little. Nothing on the way of a
-// message counts for this, nor does any structure have to know how to become smaller.
+// message counts for this, nor does any structure have to know how to become smaller; an index that
+// does is asked at the same time.
 template <class Queue>
 class Contexts {
  public:
@@ -109,14 +110,23 @@ class Contexts {
   const NodeMemory& memory() const noexcept { return memory_; }
   const QueueCounts& counts(QueueSide side) const noexcept { return resources_->counts(side); }
 
-  // Whether save_memory() has something to look after.
-  bool holds_much() const noexcept {
-    return slots_ || memory_.deferred_bytes() > 0 || queue_bytes() > enough_bytes_;
+  // When save_memory() is to be called next; 0: it has nothing to look after.
+  std::uint64_t appends_between_looks() const noexcept {
+    if (memory_.deferred_bytes() > 0) return kAppendsWhileReturning;
+    return slots_ || queue_bytes() > enough_bytes_ ? kAppendsBetweenLooks : 0;
   }
 
   // Returns some of what has been given up, and gives up what was not needed for long.
-  // length: of all queues. An index that has become large, or has moved, is noticed as well.
-  void save_memory(std::uint64_t length) noexcept {
+  // length: of all queues; newest_posted, newest_unexpected: sequence numbers of what came last to
+  // either side. An index that has become large, or has moved, is noticed as well.
+  void save_memory(std::uint64_t length, std::uint64_t newest_posted,
+                   std::uint64_t newest_unexpected) noexcept {
+    if constexpr (OffersIndex<Queue>) {
+      if (last_ != nullptr) {
+        last_->posted.let_shrink(newest_posted);
+        last_->unexpected.let_shrink(newest_unexpected);
+      }
+    }
     remember(last_);
     memory_.return_some();
     if (queue_bytes() <= std::max<std::size_t>(length * kMuchPerEntry, enough_bytes_)) {
@@ -158,7 +168,9 @@ class Contexts {
 
   static constexpr std::size_t kMuchMemory = std::size_t{256} << 10;
   static constexpr std::size_t kMuchPerEntry = 4096;  // bytes: sparse tables, and views of them
-  static constexpr unsigned kPatience = 128;          // looks
+  static constexpr std::uint64_t kAppendsBetweenLooks = 512;
+  static constexpr std::uint64_t kAppendsWhileReturning = 64;
+  static constexpr unsigned kPatience = 16;           // looks
   // Entries: half as many as were appended since the last move, and few enough for one call.
   static constexpr std::uint64_t kMostMoved = 4096;
   static constexpr std::size_t kMostContexts = 256;

@@ -519,16 +519,16 @@ class MatcherWays : public tagline_matcher {
     Side& side = side_of(which);
     if (side.next_sequence == 0) side.skip_zero();
     side.note_length();
-    contexts_.save_memory(posted_.length() + unexpected_.length());
+    contexts_.save_memory(posted_.length() + unexpected_.length(), posted_.next_sequence - 1,
+                          unexpected_.next_sequence - 1);
     plan_pause(side);
   }
 
   void plan_pause(Side& side) noexcept {
     const bool numbers = &side == &unexpected_ && turns_.numbers_messages();
-    const std::uint64_t then =
-        side.next_sequence + (numbers                  ? 1
-                              : contexts_.holds_much() ? kPauseAfter
-                                                       : turns_.appends_between_looks());
+    std::uint64_t appends = numbers ? 1 : contexts_.appends_between_looks();
+    if (appends == 0) appends = turns_.appends_between_looks();
+    const std::uint64_t then = side.next_sequence + appends;
     side.pause_at = then > side.next_sequence ? then : 0;
   }
 
@@ -544,8 +544,7 @@ class MatcherWays : public tagline_matcher {
   [[no_unique_address]] Turns turns_;
 
  private:
-  static constexpr std::uint64_t kPauseAfter = 64;  // appends
-  static constexpr std::uint64_t kDeep = 16;        // entries
+  static constexpr std::uint64_t kDeep = 16;  // entries
 };
 
 }  // namespace tagline

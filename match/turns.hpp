@@ -71,7 +71,7 @@ class TurnsAtShard {
 
  private:
   static constexpr std::uint64_t kAppendsBetweenLooks = 1024;
-  static constexpr unsigned kNumbersBetweenPauses = 64;
+  static constexpr unsigned kNumbersBetweenPauses = 512;
 
   std::atomic<bool> inside_{false};
   std::atomic<std::uint64_t>* numbers_ = nullptr;

@@ -148,6 +148,11 @@ class ClassTables {
     tables_[class_of(key)].prefetch_place(key.bits);
   }
 
+  // See KeyTable.
+  void let_shrink(std::uint64_t newest) noexcept {
+    for (KeyTable& table : tables_) table.let_shrink(newest);
+  }
+
   // For the entries that follow one for which push_at_once() said no, and which waits outside.
   void make_room() noexcept { tables_[0].reserve(); }
 
@@ -192,10 +197,8 @@ class ClassTables {
       kSourceMask | kTagMask, kTagMask, kSourceMask | kTagSign, kTagSign};
 
   ClassTables(QueueResources& resources, QueueSide side) noexcept
-      : tables_{KeyTable(resources.memory, resources.pool),
-                KeyTable(resources.memory, resources.pool),
-                KeyTable(resources.memory, resources.pool),
-                KeyTable(resources.memory, resources.pool)},
+      : tables_{KeyTable(resources.pool), KeyTable(resources.pool), KeyTable(resources.pool),
+                KeyTable(resources.pool)},
         side_(side) {}
 
   // Of these classes the ones that such a message is seen by: negative tags are the host's own

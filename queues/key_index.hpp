@@ -52,6 +52,12 @@ class KeyIndex : public ClassTables {
   // with the first search that has one.
   void set_hints(const Hints& hints) noexcept;
 
+  // See KeyTable.
+  void let_shrink(std::uint64_t newest) noexcept {
+    ClassTables::let_shrink(newest);
+    if (views_ != nullptr) views_->table.let_shrink(newest);
+  }
+
   // Receives with wildcards have asked for lists of messages.
   bool has_views() const noexcept { return views_ != nullptr; }
   // Few messages have waited for a while, others come and go, and each is listed for searches that
@@ -265,7 +271,7 @@ class KeyIndex : public ClassTables {
   // The lists of all wildcard classes of messages, and their memory.
   struct Views {
     explicit Views(NodeMemory& memory) noexcept
-        : pool(memory, Fifo::kNodeBytes), table(memory, pool) {}
+        : pool(memory, Fifo::kNodeBytes), table(pool) {}
     ~Views() { table.abandon(); }
     NodePool pool;
     KeyTable table;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace tagline {
 
@@ -58,19 +59,34 @@ void KeyTable::pop_further(Slot* slot) noexcept {
   if (in_old(slot)) {
     slot->key = kGone;
   } else {
+    note_gap(slot->oldest.sequence);
     close_gap(slot);
-    ++now_.gaps;
   }
-  if (old_.slots != nullptr) {
-    move_some(kMovesPerCall);
+  move_some(kMovesPerCall);
+}
+
+// By the item that goes. How many have come since the first gap is told by the sequence numbers of
+// those that leave one: as far as these do not go in order, by so many more or fewer as wait.
+void KeyTable::note_gap(std::uint64_t sequence) noexcept {
+  if (now_.gaps++ == 0) gaps_since_ = static_cast<std::uint32_t>(sequence);
+  if (!has_many_gaps()) return;
+  const std::size_t capacity = now_.capacity();
+  const auto came = static_cast<std::int32_t>(static_cast<std::uint32_t>(sequence) - gaps_since_);
+  // Not where so few wait that it would shrink again.
+  if (capacity < kMostForGaps && came < static_cast<std::int32_t>(capacity) &&
+      peak() >= limit_of(2 * capacity) / 8) {
+    room_ = 0;
   } else {
-    count_pop();
+    now_.gaps = 0;
   }
 }
 
 bool KeyTable::make_room(std::size_t keys) noexcept {
   if (!pool_->has_node() && !pool_->grow()) return false;
-  if (pops_until_check_ <= 0 && now_.slots != nullptr && !is_moving()) check_size();
+  if (now_.slots != nullptr && has_many_gaps() && !is_moving()) {
+    now_.gaps = 0;
+    start_moving(now_.capacity() * 2);
+  }
   if (size_ + (keys - 1) < limit_) {
     set_room(keys);
     return true;
@@ -87,8 +103,8 @@ bool KeyTable::make_room(std::size_t keys) noexcept {
 }
 
 void KeyTable::set_room(std::size_t keys) noexcept {
-  while (peak() < size_ + keys) ++peak_step_;
-  room_ = is_moving() ? 0 : std::min(limit_, peak());
+  while (size_at(peak_step_) < size_ + keys) ++peak_step_;
+  room_ = is_moving() ? 0 : std::min(limit_, size_at(peak_step_));
 }
 
 void KeyTable::expect(std::size_t keys) noexcept {
@@ -99,14 +115,14 @@ void KeyTable::expect(std::size_t keys) noexcept {
 }
 
 bool KeyTable::start_moving(std::size_t capacity) noexcept {
-  auto* slots = static_cast<Slot*>(memory_->allocate_zeroed(capacity * sizeof(Slot)));
+  auto* slots = static_cast<Slot*>(pool_->memory().allocate_zeroed(capacity * sizeof(Slot)));
   if (slots == nullptr) return false;
   old_ = now_;
   start_ = moved_ = discarded_ = 0;
   strayed_ = old_.capacity();
   now_ = {slots, slots + capacity - 1, 64 - static_cast<unsigned>(std::countr_zero(capacity)), 0};
   limit_ = limit_of(capacity);
-  begin_count();
+  set_room(1);
   if (old_.slots == nullptr) {
     NodeMemory::supply(slots, capacity * sizeof(Slot));
     return true;
@@ -118,23 +134,13 @@ bool KeyTable::start_moving(std::size_t capacity) noexcept {
   return true;
 }
 
-void KeyTable::check_size() noexcept {
+void KeyTable::renew_peak(std::uint64_t newest) noexcept {
   const std::size_t capacity = now_.capacity();
-  if (capacity > kLeastCapacity && peak() < limit_ / 8) {
-    if (start_moving(capacity / 2)) return;
-  } else if (now_.gaps > capacity / kManyGaps && capacity < kMostForGaps &&
-             peak() >= limit_of(2 * capacity) / 8) {
-    if (start_moving(capacity * 2)) return;
-  }
-  begin_count();
-}
-
-// Of pops, gaps and the peak, until the size is looked at again.
-void KeyTable::begin_count() noexcept {
-  pops_until_check_ = static_cast<std::int32_t>(std::min(now_.capacity(), kMostUnchecked));
-  now_.gaps = 0;
-  peak_step_ = 0;
-  set_room(1);
+  if (is_moving()) return;
+  peak_since_ = newest;
+  const bool is_sparse = capacity > kLeastCapacity && size_at(peak_step_) < limit_ / 8;
+  peak_step_before_ = std::exchange(peak_step_, 0);
+  if (!is_sparse || !start_moving(capacity / 2)) set_room(1);
 }
 
 void KeyTable::move_some(std::size_t slots) noexcept {
@@ -208,7 +214,7 @@ void KeyTable::end_moving() noexcept {
 
 void KeyTable::release(Table& table) const noexcept {
   if (table.slots == nullptr) return;
-  memory_->release(table.slots, table.capacity() * sizeof(Slot));
+  pool_->memory().release(table.slots, table.capacity() * sizeof(Slot));
   table = {};
 }
 

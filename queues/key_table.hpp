@@ -33,11 +33,12 @@ namespace tagline {
 // the new one, whose pages the system clears when they are first touched, is written
 // nearly in the order of its pages, and no operation waits for more than a few of them.
 //
-// A table shrinks when in as many pops as it has slots it was never an eighth as
-// full as it may be: a queue that fills and drains again and again keeps its size. It grows, up to
-// 2 MiB, when many of these pops left a gap to be closed, which nobody can foresee: keys that count
-// up are spread evenly and leave none, others leave fewer the more slots there are. The push that
-// follows looks at that.
+// Neither pushes nor pops are counted: the sequence numbers of items tell how many have come to
+// their queue. A table shrinks, where its owner asks, when it was never an eighth as full as it may
+// be while as many came as it has slots: a queue that fills and drains again and again keeps
+// its size. It grows, up to 2 MiB, when many pops left a gap to be closed, which nobody can foresee:
+// keys that count up are spread evenly and leave none, others leave fewer the more slots there are.
+// The push that follows sees to that.
 //
 // Guarantees: find is O(1) expected and does not write; push and pop are O(1)
 // expected, growth included (kMovesPerSearch slots are moved at most, and what is left when the
@@ -52,8 +53,8 @@ class alignas(kCacheLine) KeyTable {
   };
   static_assert(sizeof(Slot) == 32, "two slots share a line");
 
-  // pool: of nodes of Fifo::kNodeBytes.
-  KeyTable(NodeMemory& memory, NodePool& pool) noexcept : memory_(&memory), pool_(&pool) {}
+  // pool: of nodes of Fifo::kNodeBytes. The table's own memory is the pool's, too.
+  explicit KeyTable(NodePool& pool) noexcept : pool_(&pool) {}
   KeyTable(const KeyTable&) = delete;
   KeyTable& operator=(const KeyTable&) = delete;
   ~KeyTable() { clear(); }
@@ -100,11 +101,9 @@ class alignas(kCacheLine) KeyTable {
   std::size_t size() const noexcept { return size_; }
   std::size_t capacity() const noexcept { return now_.capacity() + old_.capacity(); }  // slots
   bool empty() const noexcept { return size_ == 0; }
-  // The largest size() of late, since as many pops as there are slots, or fewer: rounded up to 16,
-  // 24, 32, 48, 64 and so on.
-  std::size_t peak() const noexcept {
-    return std::size_t{kLeastPeak / 2} * (2 + peak_step_ % 2) << peak_step_ / 2;
-  }
+  // The largest size() of late, since let_shrink() has found twice that enough had come: rounded up
+  // to 16, 24, 32, 48, 64 and so on.
+  std::size_t peak() const noexcept { return size_at(std::max(peak_step_, peak_step_before_)); }
   bool is_moving() const noexcept { return old_.slots != nullptr; }
   // Whether look_now() tells all that its owner asks for: the table does not move, and no bit of
   // its owner's says that there is more to look at. Those are all bits of further() but the first,
@@ -145,6 +144,13 @@ class alignas(kCacheLine) KeyTable {
   void prefetch(std::uint64_t key) const noexcept {
     const Table& table = is_moving() ? old_ : now_;
     if (table.slots != nullptr) __builtin_prefetch(table.home(key));
+  }
+
+  // For whoever knows the sequence number of the newest item of the queue: it may have become short
+  // for good.
+  void let_shrink(std::uint64_t newest) noexcept {
+    if (newest - peak_since_ > now_.capacity() - 1) [[unlikely]]  // false where there is no table
+      renew_peak(newest);
   }
 
   // Makes push() possible, and has_room() true of so many keys but while the table moves; false if
@@ -297,7 +303,7 @@ class alignas(kCacheLine) KeyTable {
     Slot* slots = nullptr;
     Slot* last = nullptr;  // of the slots, a power of two
     unsigned shift = 0;    // the upper bits of a hash are the home slot
-    unsigned gaps = 0;     // closed in it since its size was last looked at
+    unsigned gaps = 0;     // closed in it, see note_gap()
 
     std::size_t capacity() const noexcept { return slots == nullptr ? 0 : mask() + 1; }
     std::size_t mask() const noexcept { return static_cast<std::size_t>(last - slots); }
@@ -311,14 +317,13 @@ class alignas(kCacheLine) KeyTable {
   static constexpr std::size_t kSparseCapacity = 4096;  // 128 KiB, a part of a second-level cache
   static constexpr std::size_t kLargeCapacity = 32768;  // 1 MiB
   static constexpr std::size_t kVastCapacity = 524288;  // 16 MiB
-  static constexpr std::size_t kManyGaps = 12;          // one for so many pops
+  static constexpr std::size_t kManyGaps = 12;          // one while so many items come
   static constexpr std::size_t kMostForGaps = 65536;    // slots: 2 MiB
   static constexpr std::size_t kDiscardedSlots = 8192;  // at a time: 256 KiB
   static constexpr std::size_t kSuppliedSlots = 1024;   // at a time: 32 KiB
   static constexpr std::size_t kMostExpected = 2048;    // keys
   static constexpr std::uint8_t kLeastPeak = 16;
-  static constexpr std::size_t kMostUnchecked = std::size_t{1} << 30;  // pops
-  static constexpr unsigned kMoves = 1;                                // a bit of further_
+  static constexpr unsigned kMoves = 1;                 // a bit of further_
   static constexpr unsigned kMovesPerCall = 8;
   static constexpr unsigned kMovesPerSearch = 64;  // some hundred nanoseconds, and soon done
 
@@ -376,12 +381,7 @@ class alignas(kCacheLine) KeyTable {
   }
   void vacate(Slot* slot) noexcept {
     slot->oldest.sequence = 0;
-    count_pop();
     --size_;  // last: whoever asks then whether the table is empty() is told by this
-  }
-  void count_pop() noexcept {
-    if (--pops_until_check_ == 0) [[unlikely]]
-      room_ = 0;
   }
 
   Slot* look_while_moving(std::uint64_t key) const noexcept;
@@ -396,9 +396,13 @@ class alignas(kCacheLine) KeyTable {
   bool make_room(std::size_t keys) noexcept;
   bool start_moving(std::size_t capacity) noexcept;
   void end_moving() noexcept;
-  void check_size() noexcept;
+  bool has_many_gaps() const noexcept { return now_.gaps >= now_.capacity() / kManyGaps; }
+  void note_gap(std::uint64_t sequence) noexcept;
+  static std::size_t size_at(unsigned peak_step) noexcept {
+    return std::size_t{kLeastPeak / 2} * (2 + peak_step % 2) << peak_step / 2;
+  }
   void set_room(std::size_t keys) noexcept;
-  void begin_count() noexcept;
+  void renew_peak(std::uint64_t newest) noexcept;
   void move_some(std::size_t slots) noexcept;
   void supply_next() const noexcept;
   void discard_moved() noexcept;
@@ -410,19 +414,20 @@ class alignas(kCacheLine) KeyTable {
   // Up to old_.slots one line: all that most calls look at, but for the slot.
   Table now_;
   std::size_t size_ = 0;
-  std::size_t room_ = 0;   // of size_, before a push has more to see to: at most limit_ and peak(),
-                           // and 0 as long as the table moves
+  std::size_t room_ = 0;   // of size_, before a push has more to see to: at most limit_ and what
+                           // peak_step_ says, and 0 as long as the table moves
   std::size_t limit_ = 0;  // of size_, before the table has to grow
-  std::int32_t pops_until_check_ = 0;
-  std::uint8_t peak_step_ = 0;  // see peak()
-  std::uint8_t further_ = 0;    // see tells()
+  std::uint32_t gaps_since_ = 0;  // of a sequence number the lower half
+  std::uint8_t peak_step_ = 0;         // of size_ since peak_since_,
+  std::uint8_t peak_step_before_ = 0;  // and before: see peak()
+  std::uint8_t further_ = 0;           // see tells()
   Table old_;
   std::size_t start_ = 0;      // in the old table, where moving began: behind an empty slot
   std::size_t moved_ = 0;      // its slots moved, counted from there
   std::size_t discarded_ = 0;  // of these, slots whose memory is given back
   std::size_t strayed_ = 0;    // homes counted from there on: keys may be in the new table, for
                                // the old one had no more room behind them
-  NodeMemory* memory_;
+  std::uint64_t peak_since_ = 0;  // a sequence number
   NodePool* pool_;
 };
 

@@ -32,6 +32,8 @@ class NodePool {
   NodePool(const NodePool&) = delete;
   NodePool& operator=(const NodePool&) = delete;
 
+  NodeMemory& memory() const noexcept { return *memory_; }
+
   bool has_node() const noexcept { return free_ != nullptr; }
 
   // Makes has_node() true; false if there is no memory.
