@@ -226,11 +226,11 @@ class EngineRun {
         common_(environment("engine", context.commit)) {}
 
   // Of all benchmarks whose names the filter finds; their records. Those that would take too long
-  // are noted.
+  // are noted. What is measured again (number > 0) gets more rounds.
   JobResult time(const std::string& filter, int number, std::vector<Record>& records) {
     const std::string what = "engine, " + subset_ +
                              (number == 0 ? "" : ", again " + std::to_string(number)) + ": point ";
-    const JobResult result = job("engine", filter, [&](const Record& point) {
+    const auto take = [&](const Record& point) {
       if (point.contains("progress")) {
         progress(what + point["progress"].get<std::string>());
       } else if (point.contains("left_out")) {
@@ -239,7 +239,8 @@ class EngineRun {
         records.push_back(to_record(common_, point));
         records.back()["run"] = number;
       }
-    });
+    };
+    const JobResult result = job("engine", filter, take, /*thorough=*/number > 0);
     end_progress();
     return result;
   }
@@ -255,8 +256,9 @@ class EngineRun {
 
  private:
   JobResult job(const char* program, const std::string& filter,
-                const std::function<void(const Record&)>& on_point) {
+                const std::function<void(const Record&)>& on_point, bool thorough = false) {
     std::vector<std::string> command{(programs_ / program).string(), "--subset", subset_};
+    if (thorough) command.push_back("--thorough");
     if (!filter.empty()) command.insert(command.end(), {"--filter", filter});
     return run_job(command, limit_,
                    [&](const std::string& line) { on_point(Record::parse(line)); });

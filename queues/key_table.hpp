@@ -36,9 +36,9 @@ namespace tagline {
 // Neither pushes nor pops are counted: the sequence numbers of items tell how many have come to
 // their queue. A table shrinks, where its owner asks, when it was never an eighth as full as it may
 // be while as many came as it has slots: a queue that fills and drains again and again keeps
-// its size. It grows, up to 2 MiB, when many pops left a gap to be closed, which nobody can foresee:
-// keys that count up are spread evenly and leave none, others leave fewer the more slots there are.
-// The push that follows sees to that.
+// its size. It grows, up to 2 MiB, when many pops left a gap to be closed, which nobody can
+// foresee: keys that count up are spread evenly and leave none, others leave fewer the more slots
+// there are. The push that follows sees to that.
 //
 // Guarantees: find is O(1) expected and does not write; push and pop are O(1)
 // expected, growth included (kMovesPerSearch slots are moved at most, and what is left when the
@@ -323,7 +323,7 @@ class alignas(kCacheLine) KeyTable {
   static constexpr std::size_t kSuppliedSlots = 1024;   // at a time: 32 KiB
   static constexpr std::size_t kMostExpected = 2048;    // keys
   static constexpr std::uint8_t kLeastPeak = 16;
-  static constexpr unsigned kMoves = 1;                 // a bit of further_
+  static constexpr unsigned kMoves = 1;  // a bit of further_
   static constexpr unsigned kMovesPerCall = 8;
   static constexpr unsigned kMovesPerSearch = 64;  // some hundred nanoseconds, and soon done
 
@@ -417,16 +417,16 @@ class alignas(kCacheLine) KeyTable {
   std::size_t room_ = 0;   // of size_, before a push has more to see to: at most limit_ and what
                            // peak_step_ says, and 0 as long as the table moves
   std::size_t limit_ = 0;  // of size_, before the table has to grow
-  std::uint32_t gaps_since_ = 0;  // of a sequence number the lower half
+  std::uint32_t gaps_since_ = 0;       // of a sequence number the lower half
   std::uint8_t peak_step_ = 0;         // of size_ since peak_since_,
   std::uint8_t peak_step_before_ = 0;  // and before: see peak()
   std::uint8_t further_ = 0;           // see tells()
   Table old_;
-  std::size_t start_ = 0;      // in the old table, where moving began: behind an empty slot
-  std::size_t moved_ = 0;      // its slots moved, counted from there
-  std::size_t discarded_ = 0;  // of these, slots whose memory is given back
-  std::size_t strayed_ = 0;    // homes counted from there on: keys may be in the new table, for
-                               // the old one had no more room behind them
+  std::size_t start_ = 0;         // in the old table, where moving began: behind an empty slot
+  std::size_t moved_ = 0;         // its slots moved, counted from there
+  std::size_t discarded_ = 0;     // of these, slots whose memory is given back
+  std::size_t strayed_ = 0;       // homes counted from there on: keys may be in the new table, for
+                                  // the old one had no more room behind them
   std::uint64_t peak_since_ = 0;  // a sequence number
   NodePool* pool_;
 };
