@@ -18,9 +18,6 @@ namespace tagline {
 //   searched for by comparing all.
 // - Not where wildcards have been seen of late, which cost an index more: the oftener it has been
 //   given up for them, the longer they must stay away.
-//
-// kPatience: an entry costs about as much to index as this many cost to pass.
-template <std::size_t kPatience>
 class IndexDecision {
  public:
   void note_search(const MatchKey& key) noexcept {
@@ -69,6 +66,8 @@ class IndexDecision {
   }
 
  private:
+  static constexpr std::size_t kPatience =
+      16;  // an entry costs as much to index as so many to pass
   static constexpr std::size_t kMostPatience = 2048;
   static constexpr std::size_t kShort = 48;   // entries that are compared faster than indexed once
   static constexpr std::uint64_t kCalm = 64;  // entries that come without a search with wildcards

@@ -115,6 +115,30 @@ TEST_F(LastContext, WithALargeIndexIsLookedAfter) {
   EXPECT_EQ(contexts_.appends_between_looks(), 0u);
 }
 
+// Where so many entries stay that they are not moved.
+TEST_F(LastContext, HasAnIndexThatShrinksAsItIsLookedAfter) {
+  constexpr int kMany = 200000;
+  constexpr int kStay = 5000;
+  Context* const context = make(7);
+  context->set_hints(TAGLINE_NO_ANY_SOURCE | TAGLINE_NO_ANY_TAG);  // the index and no log
+  for (Queue Context::*side : {&Context::posted, &Context::unexpected}) {
+    Queue& queue = context->*side;
+    make_large(queue);
+    for (int tag = 0; tag < kMany; ++tag) append(queue, kMany + tag);
+    const std::size_t full = contexts_.memory().used_bytes();
+    int left = kMany + 12000;
+    queue.remove_if([&](const QueueEntry&) { return --left > kStay; }, [](const QueueEntry&) {});
+    for (int tag = 0; tag < 3000000; ++tag) {
+      void* cookie = nullptr;
+      append(queue, tag);
+      ASSERT_TRUE(queue.take(key_of(0, tag), &cookie, [](std::uint64_t, bool) {}));
+      if (tag % 512 == 0) look_after();
+    }
+    EXPECT_LT(contexts_.memory().used_bytes(), full / 3);
+    drain(queue);
+  }
+}
+
 TEST_F(LastContext, IsForgottenWhenItIsErased) {
   make_large(make(7)->posted);
   look_after();

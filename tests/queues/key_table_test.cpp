@@ -283,6 +283,24 @@ TEST(KeyTable, ShrinksWhenLittleIsLeft) {
   EXPECT_LT(twin.memory.used_bytes(), full / 16);
 }
 
+// Of a queue that has just been emptied the next entries are as many as before, most likely.
+TEST(KeyTable, KnowsItsPeakWhileTwiceAsManyComeAsItHasSlots) {
+  Twin twin;
+  for (std::uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(twin.push(grid(i)));
+  for (std::uint64_t i = 0; i < 100; ++i) twin.pop(grid(i));
+  std::uint64_t newest = twin.next - 1;
+  const auto let_come = [&](std::size_t items) { twin.table.let_shrink(newest += items); };
+  const std::size_t capacity = twin.table.capacity();
+  const std::size_t peak = twin.table.peak();
+  EXPECT_GE(peak, 100u);
+  let_come(capacity);
+  EXPECT_EQ(twin.table.peak(), peak);
+  let_come(capacity - 1);
+  EXPECT_EQ(twin.table.peak(), peak);
+  let_come(1);
+  EXPECT_LT(twin.table.peak(), peak);
+}
+
 // Slots of a table that has grown to so many keys.
 std::size_t capacity_for(std::size_t keys) {
   NodeMemory memory(0);
