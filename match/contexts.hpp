@@ -123,8 +123,9 @@ class Contexts {
                    std::uint64_t newest_unexpected) noexcept {
     if constexpr (OffersIndex<Queue>) {
       if (last_ != nullptr) {
-        last_->posted.let_shrink(newest_posted);
-        last_->unexpected.let_shrink(newest_unexpected);
+        const std::size_t cycle = queue_bytes() / kLeastPerEntry;
+        last_->posted.let_shrink(newest_posted, cycle);
+        last_->unexpected.let_shrink(newest_unexpected, cycle);
       }
     }
     remember(last_);
@@ -168,9 +169,10 @@ class Contexts {
 
   static constexpr std::size_t kMuchMemory = std::size_t{256} << 10;
   static constexpr std::size_t kMuchPerEntry = 4096;  // bytes: sparse tables, and views of them
+  static constexpr std::size_t kLeastPerEntry = 16;   // bytes: no queue has more entries
   static constexpr std::uint64_t kAppendsBetweenLooks = 512;
   static constexpr std::uint64_t kAppendsWhileReturning = 64;
-  static constexpr unsigned kPatience = 16;           // looks
+  static constexpr unsigned kPatience = 16;  // looks
   // Entries: half as many as were appended since the last move, and few enough for one call.
   static constexpr std::uint64_t kMostMoved = 4096;
   static constexpr std::size_t kMostContexts = 256;

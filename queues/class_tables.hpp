@@ -148,9 +148,12 @@ class ClassTables {
     tables_[class_of(key)].prefetch_place(key.bits);
   }
 
-  // See KeyTable.
-  void let_shrink(std::uint64_t newest) noexcept {
-    for (KeyTable& table : tables_) table.let_shrink(newest);
+  // See KeyTable. renew_peak(): the same of exact keys, where they have just been drained.
+  void let_shrink(std::uint64_t newest, std::size_t cycle) noexcept {
+    for (KeyTable& table : tables_) table.let_shrink(newest, cycle);
+  }
+  void renew_peak(std::uint64_t newest) noexcept {
+    tables_[0].let_shrink(newest, tables_[0].capacity());
   }
 
   // For the entries that follow one for which push_at_once() said no, and which waits outside.

@@ -53,9 +53,9 @@ class KeyIndex : public ClassTables {
   void set_hints(const Hints& hints) noexcept;
 
   // See KeyTable.
-  void let_shrink(std::uint64_t newest) noexcept {
-    ClassTables::let_shrink(newest);
-    if (views_ != nullptr) views_->table.let_shrink(newest);
+  void let_shrink(std::uint64_t newest, std::size_t cycle) noexcept {
+    ClassTables::let_shrink(newest, cycle);
+    if (views_ != nullptr) views_->table.let_shrink(newest, cycle);
   }
 
   // Receives with wildcards have asked for lists of messages.
@@ -270,8 +270,7 @@ class KeyIndex : public ClassTables {
 
   // The lists of all wildcard classes of messages, and their memory.
   struct Views {
-    explicit Views(NodeMemory& memory) noexcept
-        : pool(memory, Fifo::kNodeBytes), table(pool) {}
+    explicit Views(NodeMemory& memory) noexcept : pool(memory, Fifo::kNodeBytes), table(pool) {}
     ~Views() { table.abandon(); }
     NodePool pool;
     KeyTable table;

@@ -138,7 +138,7 @@ void KeyTable::renew_peak(std::uint64_t newest) noexcept {
   const std::size_t capacity = now_.capacity();
   if (is_moving()) return;
   peak_since_ = newest;
-  const bool is_sparse = capacity > kLeastCapacity && size_at(peak_step_) < limit_ / 8;
+  const bool is_sparse = capacity > kLeastCapacity && peak() < limit_ / 8;
   peak_step_before_ = std::exchange(peak_step_, 0);
   if (!is_sparse || !start_moving(capacity / 2)) set_room(1);
 }

@@ -33,12 +33,12 @@ namespace tagline {
 // the new one, whose pages the system clears when they are first touched, is written
 // nearly in the order of its pages, and no operation waits for more than a few of them.
 //
-// Neither pushes nor pops are counted: the sequence numbers of items tell how many have come to
-// their queue. A table shrinks, where its owner asks, when it was never an eighth as full as it may
-// be while as many came as it has slots: a queue that fills and drains again and again keeps
-// its size. It grows, up to 2 MiB, when many pops left a gap to be closed, which nobody can
-// foresee: keys that count up are spread evenly and leave none, others leave fewer the more slots
-// there are. The push that follows sees to that.
+// Neither pushes nor pops are counted: the sequence numbers of items tell how many have come. A
+// table shrinks, where its owner asks, when it was never an eighth as full as it may be while so
+// many came that every queue was filled and drained, twice: one that fills and drains again and
+// again keeps its size. It grows, up to 2 MiB, when many pops left a gap to be closed, which
+// nobody can foresee: keys that count up are spread evenly and leave none, others leave fewer the
+// more slots there are. The push that follows sees to that.
 //
 // Guarantees: find is O(1) expected and does not write; push and pop are O(1)
 // expected, growth included (kMovesPerSearch slots are moved at most, and what is left when the
@@ -101,8 +101,8 @@ class alignas(kCacheLine) KeyTable {
   std::size_t size() const noexcept { return size_; }
   std::size_t capacity() const noexcept { return now_.capacity() + old_.capacity(); }  // slots
   bool empty() const noexcept { return size_ == 0; }
-  // The largest size() of late, since let_shrink() has found twice that enough had come: rounded up
-  // to 16, 24, 32, 48, 64 and so on.
+  // The largest size() of late, since let_shrink() has found twice that a cycle had come: rounded
+  // up to 16, 24, 32, 48, 64 and so on.
   std::size_t peak() const noexcept { return size_at(std::max(peak_step_, peak_step_before_)); }
   bool is_moving() const noexcept { return old_.slots != nullptr; }
   // Whether look_now() tells all that its owner asks for: the table does not move, and no bit of
@@ -146,10 +146,10 @@ class alignas(kCacheLine) KeyTable {
     if (table.slots != nullptr) __builtin_prefetch(table.home(key));
   }
 
-  // For whoever knows the sequence number of the newest item of the queue: it may have become short
-  // for good.
-  void let_shrink(std::uint64_t newest) noexcept {
-    if (newest - peak_since_ > now_.capacity() - 1) [[unlikely]]  // false where there is no table
+  // To be called now and then, with the sequence number of the newest entry that came. cycle: as so
+  // many came, all that its matcher has room for was filled and drained at least once.
+  void let_shrink(std::uint64_t newest, std::size_t cycle) noexcept {
+    if (newest - peak_since_ >= cycle && now_.slots != nullptr) [[unlikely]]
       renew_peak(newest);
   }
 

@@ -162,7 +162,7 @@ concept OffersIndex = requires(Queue queue, std::uint64_t bits, void** cookie, Q
   queue.pass_on_at_once() || queue.template begin_index_at_hand<QueueSide::posted>() ||
       queue.waits_here();
   queue.slot_hint().prefetch(bits);
-  queue.let_shrink(bits);
+  queue.let_shrink(bits, std::size_t{1});
 };
 
 // No instruction: what has been loaded is loaded again where it is needed once more. To keep it

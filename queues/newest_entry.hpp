@@ -66,7 +66,7 @@ concept KeepsGroup = requires(Structure structure) {
 //   has_empty_index(), leave_index(newest)  after entries have gone: it holds nothing any more;
 //                                    newest: the sequence number of the newest that came at hand
 //   last_gone()                      the sequence number of what left the index last
-//   slot_hint(), let_shrink(newest)  of a large index, see KeyTable
+//   slot_hint(), let_shrink(newest, cycle)  of a large index, see KeyTable
 //   note_wild()                      called as an entry with wildcards comes to wait here; append()
 //                                    then takes a PackedEntry
 //   is_one_group()                   all it has can be compared at once;
@@ -145,10 +145,9 @@ class alignas(kCacheLine) NewestEntry {
   KeyTable::SlotHint slot_hint() const noexcept requires KeepsIndex<Structure> {
     return older_.slot_hint();
   }
-  // To be called now and then, with the sequence number of the newest entry that came: so much
-  // memory as an index has taken may not be needed any more.
-  void let_shrink(std::uint64_t newest) noexcept requires KeepsIndex<Structure> {
-    older_.let_shrink(newest);
+  // See KeyTable.
+  void let_shrink(std::uint64_t newest, std::size_t cycle) noexcept requires KeepsIndex<Structure> {
+    older_.let_shrink(newest, cycle);
   }
   bool only_logs() const noexcept requires KeepsIndex<Structure> { return older_.only_logs(); }
   bool append_and_log(const QueueEntry& entry) noexcept requires KeepsIndex<Structure> {

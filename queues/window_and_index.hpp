@@ -140,16 +140,16 @@ class WindowAndIndex {
     const unsigned often = index_->peak() <= Window::kGroup ? kInOrderIfShort : kInOrder;
     had_index_ = in_order_ < (window_.empty() ? often : 1);
     if (!had_index_) in_order_ = 0;
-    index_->let_shrink(last);
+    index_->renew_peak(last);
     if (window_.is_mostly_past()) return shrink_window();
     window_.set_room(most_outside());
   }
   KeyTable::SlotHint slot_hint() const noexcept {
     return is_indexed() ? indexed_->slot_hint() : KeyTable::SlotHint();
   }
-  // newest: the sequence number of the newest entry.
-  void let_shrink(std::uint64_t newest) noexcept {
-    if (index_ != nullptr) index_->let_shrink(newest);
+  // See KeyTable.
+  void let_shrink(std::uint64_t newest, std::size_t cycle) noexcept {
+    if (index_ != nullptr) index_->let_shrink(newest, cycle);
   }
   // The sequence number of the entry that left the index last.
   std::uint64_t last_gone() const noexcept { return indexed_->last_gone(); }

@@ -115,10 +115,10 @@ TEST_F(LastContext, WithALargeIndexIsLookedAfter) {
   EXPECT_EQ(contexts_.appends_between_looks(), 0u);
 }
 
-// Where so many entries stay that they are not moved.
+// Before it is so sparse that all queues move.
 TEST_F(LastContext, HasAnIndexThatShrinksAsItIsLookedAfter) {
-  constexpr int kMany = 200000;
-  constexpr int kStay = 5000;
+  constexpr int kMany = 60000;
+  constexpr int kStay = 100;
   Context* const context = make(7);
   context->set_hints(TAGLINE_NO_ANY_SOURCE | TAGLINE_NO_ANY_TAG);  // the index and no log
   for (Queue Context::*side : {&Context::posted, &Context::unexpected}) {
@@ -128,7 +128,7 @@ TEST_F(LastContext, HasAnIndexThatShrinksAsItIsLookedAfter) {
     const std::size_t full = contexts_.memory().used_bytes();
     int left = kMany + 12000;
     queue.remove_if([&](const QueueEntry&) { return --left > kStay; }, [](const QueueEntry&) {});
-    for (int tag = 0; tag < 3000000; ++tag) {
+    for (int tag = 0; tag < 2000000; ++tag) {
       void* cookie = nullptr;
       append(queue, tag);
       ASSERT_TRUE(queue.take(key_of(0, tag), &cookie, [](std::uint64_t, bool) {}));
