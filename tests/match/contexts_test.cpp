@@ -32,9 +32,10 @@ class LastContext : public testing::Test {
     }
     EXPECT_TRUE(queue.slot_hint());
   }
-  void append(Queue& queue, int tag) {
+  void append(Queue& queue, int tag) { append_key(queue, key_of(0, tag)); }
+  void append_key(Queue& queue, const MatchKey& key) {
     ASSERT_TRUE(queue.has_room() || queue.make_room());
-    queue.append({key_of(0, tag), nullptr, next_++});
+    queue.append({key, nullptr, next_++});
   }
   static void drain(Queue& queue) {
     queue.remove_if([](const QueueEntry&) { return true; }, [](const QueueEntry&) {});
@@ -136,6 +137,26 @@ TEST_F(LastContext, HasAnIndexThatShrinksAsItIsLookedAfter) {
     }
     EXPECT_LT(contexts_.memory().used_bytes(), full / 3);
     drain(queue);
+  }
+}
+
+// Of what comes, few entries are for a table of theirs, which so takes long to fill.
+TEST_F(LastContext, HasAnIndexThatKeepsItsSizeHoweverFewHaveWildcards) {
+  constexpr int kMany = 16384;
+  Queue& queue = make(7)->posted;
+  make_large(queue);
+  std::size_t warm = 0;
+  for (int round = 0; round < 8; ++round) {
+    for (int tag = 0; tag < kMany; ++tag) {
+      append_key(queue, key_of(tag % 20 == 0 ? kAnySource : 0, tag));
+      if (tag % 512 != 0) continue;
+      look_after();
+      if (round > 3) {
+        EXPECT_EQ(contexts_.memory().used_bytes(), warm) << round << ", " << tag;
+      }
+    }
+    drain(queue);
+    warm = contexts_.memory().used_bytes();
   }
 }
 
