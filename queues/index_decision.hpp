@@ -11,7 +11,7 @@
 namespace tagline {
 
 // When a queue that compares its entries would do better with an index, by what its searches
-// cost; see queues/adaptive.hpp. Entries are told by their sequence numbers.
+// cost; see queues/window_and_index.hpp. Entries are told by their sequence numbers.
 //
 // - Searches have passed so many entries in vain that indexing them would have cost no more.
 // - Matches of a short queue come in random order: a third or more of what came had to be

@@ -65,8 +65,8 @@ void KeyTable::pop_further(Slot* slot) noexcept {
   move_some(kMovesPerCall);
 }
 
-// By the item that goes. How many have come since the first gap is told by the sequence numbers of
-// those that leave one: as far as these do not go in order, by so many more or fewer as wait.
+// sequence: of the item that goes. Two of these tell how many came between them, give or take as
+// many as wait, where they do not go in order.
 void KeyTable::note_gap(std::uint64_t sequence) noexcept {
   if (now_.gaps++ == 0) gaps_since_ = static_cast<std::uint32_t>(sequence);
   if (!has_many_gaps()) return;
