@@ -6,8 +6,9 @@
 //
 // At each point the structures take turns, round after round, so that whatever
 // slows the machine for a while slows all of them; `linear` on an empty queue has
-// a turn in every round, as the unit of ratios. A structure that would take too
-// long at a point, by its time at the depth before, is left out there.
+// a turn in every round, as the unit of ratios, and with cold caches each structure on an
+// empty queue. A structure that would take too long at a point, by its time at the depth
+// before, is left out there.
 //
 // Prints one JSON object per structure and point.
 #include <benchmark/benchmark.h>
@@ -140,6 +141,8 @@ struct Subject {
   std::size_t iterations = 1;
   int rounds = 0;
   bool warm_up = true;
+  bool is_unit = false;
+  const Subject* unit = nullptr;  // what its time is related to
   std::vector<double> samples;
 
   std::size_t pairs() const {
@@ -268,7 +271,7 @@ class Bench {
     return point.depth > kDrainGoal ? std::max(effort_.pass_s, kDeepestPassS) : effort_.pass_s;
   }
   void prepare(Subject& subject, double expected_pass_s);
-  void print(const Subject& subject, const Subject* unit) const;
+  void print(const Subject& subject) const;
   // By the share of tasks done and of time spent.
   bool is_late() const {
     const double share = static_cast<double>(done_) / static_cast<double>(tasks_);
@@ -392,6 +395,19 @@ void Bench::run(const EngineTask& task) {
     return *subjects.back();
   };
 
+  const auto add_unit = [&](const EngineStructure& structure,
+                            const EngineStructure& named) -> const Subject& {
+    EnginePoint empty;
+    empty.side = point.side;
+    empty.cold = point.cold;
+    Subject& unit = add(named, empty);
+    unit.script = Scripts(empty).of(structure);
+    unit.workload = std::make_unique<Workload>(structure, unit.script);
+    unit.is_unit = true;
+    prepare(unit, 0);
+    return unit;
+  };
+
   const std::vector<EngineStructure> wanted = structures(task);
   if (wanted.empty()) return;
   ++done_;
@@ -410,15 +426,13 @@ void Bench::run(const EngineTask& task) {
     prepare(subject, expected * pairs * 1e-9);
   }
   if (subjects.empty()) return;
-  const Subject* unit = nullptr;
+  // Behind all of them: none comes right after another one that has run through the same code.
+  for (std::size_t i = 0, count = subjects.size(); point.cold && point.depth > 0 && i < count;
+       ++i) {
+    subjects[i]->unit = &add_unit(subjects[i]->structure, subjects[i]->structure);
+  }
   if (!point.cold) {
-    EnginePoint empty;
-    empty.side = point.side;
-    Subject& linear = add({"linear", "unit", tagline_isa_name(0)}, empty);
-    linear.script = Scripts(empty).of(linear.structure);
-    linear.workload = std::make_unique<Workload>(EngineStructure{"linear", "", ""}, linear.script);
-    prepare(linear, 0);
-    unit = &linear;
+    const Subject& linear = add_unit({"linear", "", ""}, {"linear", "unit", tagline_isa_name(0)});
     const bool matches = point.operation == bench::Operation::post_and_match;
     if (matches && point.depth > 0 && point.holes == bench::Holes::dense &&
         point.keys == bench::Keys::one_source && point.wildcard_percent == 0) {
@@ -426,13 +440,16 @@ void Bench::run(const EngineTask& task) {
       headroom.headroom = std::make_unique<Headroom>(point);
       prepare(headroom, 0);
     }
+    for (const auto& subject : subjects) {
+      if (!subject->is_unit) subject->unit = &linear;
+    }
   }
 
   std::map<std::string, Subject*> by_name;
   int rounds = 0;
   for (const auto& subject : subjects) {
     by_name[subject->name] = subject.get();
-    if (subject.get() != unit) rounds = std::max(rounds, subject->rounds);
+    if (!subject->is_unit) rounds = std::max(rounds, subject->rounds);
   }
   Collect collect(by_name);
   for (int round = 0; round < rounds; ++round) {
@@ -451,15 +468,15 @@ void Bench::run(const EngineTask& task) {
     benchmark::ClearRegisteredBenchmarks();
   }
   for (const auto& subject : subjects) {
-    if (subject.get() == unit) continue;
-    print(*subject, unit);
+    if (subject->is_unit) continue;
+    print(*subject);
     remember(subject->structure, point, least(subject->samples));
     subject->workload.reset();  // 1 Mi entries of each structure are a lot of memory
   }
   std::fflush(stdout);
 }
 
-void Bench::print(const Subject& subject, const Subject* unit) const {
+void Bench::print(const Subject& subject) const {
   const auto list = [](const std::vector<double>& values, std::size_t count) {
     std::string text = "[";
     for (std::size_t i = 0; i < std::min(count, values.size()); ++i) {
@@ -472,8 +489,8 @@ void Bench::print(const Subject& subject, const Subject* unit) const {
   std::string line = "{" + json_fields(subject.structure, subject.point) + ",\"benchmark\":\"" +
                      subject.name +
                      "\",\"samples_ns\":" + list(subject.samples, subject.samples.size());
-  if (unit != nullptr) {
-    line += ",\"unit_ns\":" + list(unit->samples, subject.samples.size());
+  if (subject.unit != nullptr) {
+    line += ",\"unit_ns\":" + list(subject.unit->samples, subject.samples.size());
   }
   const EnginePoint& point = subject.point;
   const auto field = [&](const char* name, double value) {

@@ -53,12 +53,18 @@ Record to_record(const Record& common, const Record& point) {
       point.contains("bytes_per_entry") ? Record(rounded(point["bytes_per_entry"])) : Record();
   record["rounds"] = samples.size();
   record["relative_to_linear_at_depth_0"] = Record();
+  record["relative_to_cold_depth_0"] = Record();
   if (point.contains("unit_ns")) {
-    // Between the quietest rounds: what else runs on the machine only ever adds.
     const auto unit = point["unit_ns"].get<std::vector<double>>();
-    record["relative_to_linear_at_depth_0"] =
-        rounded(*std::min_element(samples.begin(), samples.end()) /
-                *std::min_element(unit.begin(), unit.end()));
+    if (point["cache"] == "cold") {
+      record["relative_to_cold_depth_0"] =
+          rounded(spread_of(samples).median / spread_of(unit).median);
+    } else {
+      // Between the quietest rounds: what else runs on the machine only ever adds.
+      record["relative_to_linear_at_depth_0"] =
+          rounded(*std::min_element(samples.begin(), samples.end()) /
+                  *std::min_element(unit.begin(), unit.end()));
+    }
   }
   return record;
 }

@@ -227,6 +227,7 @@ EngineRow engine_row(const Record& record) {
   row.ns = number("ns_per_match").value_or(0);
   row.ns_low = number("ns_low").value_or(0);
   row.relative_to_l0 = number("relative_to_linear_at_depth_0");
+  row.relative_to_cold_empty = number("relative_to_cold_depth_0");
   row.ns_max = number("ns_max");
   row.lines = number("lines_per_match");
   if (row.lines) row.all_lines = *row.lines + number("matcher_lines_per_match").value_or(0);
@@ -330,14 +331,8 @@ Verdict judge(const std::vector<std::vector<EngineRow>>& runs, const std::string
   // match finds its slot on another page. So it shows what can be reached, and is measured again
   // where adaptive is.
   const auto to_cold_empty = [&](const EngineRow& row) -> std::optional<double> {
-    EngineRow empty = row;
-    empty.depth = 0;
-    empty.order = "last";
     judge.find("exact_hash", row);
-    judge.find("exact_hash", empty);
-    const EngineRow* base = judge.find(row.queue(), empty);
-    if (base == nullptr) return std::nullopt;
-    return row.ns / base->ns;
+    return row.relative_to_cold_empty;
   };
   for (const bool is_limit : {false, true}) {
     for (const char* const order : {"last", "random"}) {

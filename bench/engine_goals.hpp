@@ -23,6 +23,8 @@ struct EngineRow {
   double ns_low = 0;
   double ns = 0;                         // per append + match
   std::optional<double> relative_to_l0;  // L0: `linear` on an empty queue, same run
+  // Medians, of the same structure on an empty queue; where caches are cold.
+  std::optional<double> relative_to_cold_empty;
   std::optional<double> ns_max;
   std::optional<double> lines;      // of queue memory, per match
   std::optional<double> all_lines;  // and of the matcher itself
