@@ -45,7 +45,7 @@ struct Effort {
 constexpr Effort kQuick{5, 35, 0.4, 0.03, 0.02, 2, 22};
 constexpr Effort kStandard{9, 75, 1, 0.1, 0.05, 3, 200};
 constexpr Effort kFull{15, 75, 3, 20, 2, 3, 3600};
-// What is measured again gets as many rounds as one of them needs to find the machine quiet.
+// For what is measured again: of so many rounds one finds the machine quiet, most likely.
 Effort thorough(Effort effort) {
   constexpr int kTimes = 4;
   effort.rounds *= kTimes;
@@ -427,9 +427,11 @@ void Bench::run(const EngineTask& task) {
   }
   if (subjects.empty()) return;
   // Behind all of them: none comes right after another one that has run through the same code.
-  for (std::size_t i = 0, count = subjects.size(); point.cold && point.depth > 0 && i < count;
-       ++i) {
-    subjects[i]->unit = &add_unit(subjects[i]->structure, subjects[i]->structure);
+  if (point.cold && point.depth > 0) {
+    const std::size_t measured = subjects.size();
+    for (std::size_t i = 0; i < measured; ++i) {
+      subjects[i]->unit = &add_unit(subjects[i]->structure, subjects[i]->structure);
+    }
   }
   if (!point.cold) {
     const Subject& linear = add_unit({"linear", "", ""}, {"linear", "unit", tagline_isa_name(0)});
