@@ -62,8 +62,9 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   // away, without a call. For that every other way takes at most the six arguments that
   // fit registers. Flattened: key and hit stay in registers, which through memory cost more
   // than a short search.
-  [[gnu::flatten]] tagline_status post_receive(Envelope envelope, void* receive, void** message,
-                                               tagline_handle* handle) noexcept override {
+  [[gnu::flatten, gnu::hot]] tagline_status post_receive(Envelope envelope, void* receive,
+                                                         void** message,
+                                                         tagline_handle* handle) noexcept override {
     if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_context<&QueueMatcher::post_receive>(envelope, receive, message, handle);
     if (Context* const last = contexts_.last_small()) [[likely]]
@@ -73,8 +74,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     return with_context<&QueueMatcher::post_receive>(of_last(envelope), receive, message, handle);
   }
 
-  [[gnu::flatten]] tagline_status arrive(Envelope envelope, void* message,
-                                         void** receive) noexcept override {
+  [[gnu::flatten, gnu::hot]] tagline_status arrive(Envelope envelope, void* message,
+                                                   void** receive) noexcept override {
     if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_context<&QueueMatcher::arrive>(envelope, message, receive);
     const std::uint64_t bits = exact_key(envelope).bits;
@@ -86,8 +87,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
   }
 
   // Halves of these two, for hosts that store something only if it has to wait.
-  [[gnu::flatten]] tagline_status claim(Envelope envelope, void** message,
-                                        Envelope* found) noexcept override {
+  [[gnu::flatten, gnu::hot]] tagline_status claim(Envelope envelope, void** message,
+                                                  Envelope* found) noexcept override {
     if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_known_context<&QueueMatcher::claim>(envelope, message, found);
     if (Context* const last = contexts_.last_small()) [[likely]]
@@ -97,8 +98,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     return with_known_context<&QueueMatcher::claim>(of_last(envelope), message, found);
   }
 
-  [[gnu::flatten]] tagline_status match_message(Envelope envelope,
-                                                void** receive) noexcept override {
+  [[gnu::flatten, gnu::hot]] tagline_status match_message(Envelope envelope,
+                                                          void** receive) noexcept override {
     if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_known_context<&QueueMatcher::match_message>(envelope, receive);
     const std::uint64_t bits = exact_key(envelope).bits;
@@ -109,8 +110,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     return with_known_context<&QueueMatcher::match_message>(of_last(envelope), receive);
   }
 
-  [[gnu::flatten]] tagline_status append_receive(Envelope envelope, void* receive,
-                                                 tagline_handle* handle) noexcept override {
+  [[gnu::flatten, gnu::hot]] tagline_status append_receive(
+      Envelope envelope, void* receive, tagline_handle* handle) noexcept override {
     if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_context<&QueueMatcher::append_receive>(envelope, receive, handle);
     if (Context* const last = contexts_.last_small()) [[likely]]
@@ -120,8 +121,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     return with_context<&QueueMatcher::append_receive>(of_last(envelope), receive, handle);
   }
 
-  [[gnu::flatten]] tagline_status append_message(Envelope envelope,
-                                                 void* message) noexcept override {
+  [[gnu::flatten, gnu::hot]] tagline_status append_message(Envelope envelope,
+                                                           void* message) noexcept override {
     if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_context<&QueueMatcher::append_message>(envelope, message);
     const std::uint64_t bits = exact_key(envelope).bits;

@@ -17,6 +17,9 @@ namespace tagline {
 // The ways of a message and of a receive through a context's two queues, from the shortest to
 // those that always do: what QueueMatcher's operations are made of. A base of the matcher, so
 // that each is a jump away and `this` is the same.
+//
+// gnu::hot: those that nearly every call takes lie side by side, with the operations. Where caches
+// are cold each further page of code costs a walk through the table of pages.
 template <class Queue, class Turns>
 class MatcherWays : public tagline_matcher {
  protected:
@@ -94,17 +97,28 @@ class MatcherWays : public tagline_matcher {
     return wait<own, unmet>(context, bits, cookie, handle...);
   }
 
-  // Where there is an index: a look into it, then at the newest entry. among: receives with
+  // Where there is an index: a look into it, then at the newest entry. look_among(): receives with
   // wildcards as well, or of messages that are listed for such.
-  template <tagline_side own, Unmet unmet, bool among = false, class... Handle>
-  [[gnu::noinline, gnu::flatten]] tagline_status look(Context* context, std::uint64_t bits,
-                                                      void* cookie, void** met,
-                                                      Handle... handle) noexcept {
+  template <tagline_side own, Unmet unmet, class... Handle>
+  [[gnu::noinline, gnu::flatten, gnu::hot]] tagline_status look(Context* context,
+                                                                std::uint64_t bits, void* cookie,
+                                                                void** met,
+                                                                Handle... handle) noexcept {
+    return look_into<own, unmet, /*among=*/false>(context, bits, cookie, met, handle...);
+  }
+  template <tagline_side own, Unmet unmet, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status look_among(Context* context, std::uint64_t bits,
+                                                            void* cookie, void** met,
+                                                            Handle... handle) noexcept {
+    return look_into<own, unmet, /*among=*/true>(context, bits, cookie, met, handle...);
+  }
+  template <tagline_side own, Unmet unmet, bool among, class... Handle>
+  tagline_status look_into(Context* context, std::uint64_t bits, void* cookie, void** met,
+                           Handle... handle) noexcept {
     constexpr tagline_side side = other_side(own);
     Queue& other = queue_of(*context, side);
     if (!(among ? other.template tells_among<kQueueSide<side>>() : other.tells())) {
-      if constexpr (!among)
-        return look<own, unmet, /*among=*/true>(context, bits, cookie, met, handle...);
+      if constexpr (!among) return look_among<own, unmet>(context, bits, cookie, met, handle...);
       return search<own, unmet>(context, bits, cookie, met, handle...);
     }
     const auto find = [&other, bits] {
@@ -119,11 +133,24 @@ class MatcherWays : public tagline_matcher {
     return wait<own, unmet>(context, bits, cookie, handle...);
   }
 
-  // Where there is none: what is at hand. exact: false of a receive with wildcards, here and below.
-  template <tagline_side own, Unmet unmet, bool exact = true, class... Handle>
-  [[gnu::noinline, gnu::flatten]] tagline_status glance(Context* context, std::uint64_t bits,
-                                                        void* cookie, void** met,
-                                                        Handle... handle) noexcept {
+  // Where there is none: what is at hand. glance_any(): of a receive with wildcards; so is exact:
+  // false, here and below.
+  template <tagline_side own, Unmet unmet, class... Handle>
+  [[gnu::noinline, gnu::flatten, gnu::hot]] tagline_status glance(Context* context,
+                                                                  std::uint64_t bits, void* cookie,
+                                                                  void** met,
+                                                                  Handle... handle) noexcept {
+    return glance_at<own, unmet, /*exact=*/true>(context, bits, cookie, met, handle...);
+  }
+  template <Unmet unmet, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status glance_any(Context* context, std::uint64_t bits,
+                                                            void* cookie, void** met,
+                                                            Handle... handle) noexcept {
+    return glance_at<TAGLINE_POSTED, unmet, /*exact=*/false>(context, bits, cookie, met, handle...);
+  }
+  template <tagline_side own, Unmet unmet, bool exact, class... Handle>
+  tagline_status glance_at(Context* context, std::uint64_t bits, void* cookie, void** met,
+                           Handle... handle) noexcept {
     constexpr tagline_side side = other_side(own);
     Queue& other = queue_of(*context, side);
     const MatchKey key = key_of<exact>(bits);
@@ -200,7 +227,7 @@ class MatcherWays : public tagline_matcher {
     if constexpr (OffersIndex<Queue>) {
       context->unexpected.note_wild_search();
       return context->unexpected.is_glance_likely()
-                 ? glance<own, unmet, /*exact=*/false>(context, bits, receive, message, handle...)
+                 ? glance_any<unmet>(context, bits, receive, message, handle...)
                  : compare<own, unmet, /*exact=*/false>(context, bits, receive, message, handle...);
     }
     return search<own, unmet, /*exact=*/false>(context, bits, receive, message, handle...);
@@ -326,42 +353,41 @@ class MatcherWays : public tagline_matcher {
   }
 
   // The ways to append, from what nearly always does to what always does. bits: of an exact key.
-  template <tagline_side which>
+  template <tagline_side which, class... Handle>
   tagline_status append_exact(Context* context, std::uint64_t bits, void* cookie,
-                              tagline_handle* handle = nullptr) noexcept {
+                              Handle... handle) noexcept {
     const Queue& queue = queue_of(*context, which);
     if (!queue.has_room()) [[unlikely]] {
       if constexpr (OffersIndex<Queue>) {
         if (queue.holds_newest()) [[unlikely]]
-          return append_behind_newest<which>(context, bits, cookie, handle);
+          return append_behind_newest<which>(context, bits, cookie, handle...);
       }
-      return append_to_full<which>(context, bits, cookie, handle);
+      return append_to_full<which>(context, bits, cookie, handle...);
     }
-    return push<which>(context, bits, cookie, handle);
+    return push<which>(context, bits, cookie, handle...);
   }
 
   // Where there is no room, nearly always an index takes it at hand. Whatever takes more is
   // a jump away, so that this saves no registers.
-  template <tagline_side which>
-  [[gnu::noinline, gnu::flatten]] tagline_status append_to_full(Context* context,
-                                                                std::uint64_t bits, void* cookie,
-                                                                tagline_handle* handle) noexcept {
+  template <tagline_side which, class... Handle>
+  [[gnu::noinline, gnu::flatten, gnu::hot]] tagline_status append_to_full(
+      Context* context, std::uint64_t bits, void* cookie, Handle... handle) noexcept {
     if constexpr (OffersIndex<Queue>) {
       Queue& queue = queue_of(*context, which);
       const MatchKey key = {bits, kSourceMask | kTagMask};
       if (is_numbered_next<which>() || queue.waits_here())
-        return push<which>(context, bits, cookie, handle);
+        return push<which>(context, bits, cookie, handle...);
       const std::uint64_t sequence = side_of(which).next_sequence;
       if (queue.template append_at_hand<kQueueSide<which>>({key, cookie, sequence}))
-        return note_append<which>(sequence, handle);
+        return note_append<which>(sequence, handle...);
       if constexpr (which == TAGLINE_UNEXPECTED) {
         // For receives with wildcards messages are listed, or else, as among many, logged.
         if (queue.only_lists()) return append_and_list(context, bits, cookie);
         if (queue.only_logs() && queue.append_and_log({key, cookie, sequence}))
-          return note_append<which>(sequence, handle);
+          return note_append<which>(sequence, handle...);
       }
     }
-    return append_exact_behind<which>(context, bits, cookie, handle);
+    return append_exact_behind<which>(context, bits, cookie, handle...);
   }
   // The same where messages are listed.
   [[gnu::noinline, gnu::flatten]] tagline_status append_and_list(Context* context,
@@ -372,41 +398,49 @@ class MatcherWays : public tagline_matcher {
     const MatchKey key = {bits, kSourceMask | kTagMask};
     const std::uint64_t sequence = unexpected_.next_sequence;
     if (!queue.append_and_list({key, message, sequence}))
-      return append_exact_behind<which>(context, bits, message, nullptr);
-    return note_append<which>(sequence, nullptr);
+      return append_exact_behind<which>(context, bits, message);
+    return note_append<which>(sequence);
   }
   // The newest entry was not the match, and goes to the index first.
-  template <tagline_side which>
-  [[gnu::noinline, gnu::flatten]] tagline_status append_behind_newest(
-      Context* context, std::uint64_t bits, void* cookie, tagline_handle* handle) noexcept {
+  template <tagline_side which, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status append_behind_newest(Context* context,
+                                                                      std::uint64_t bits,
+                                                                      void* cookie,
+                                                                      Handle... handle) noexcept {
     Queue& queue = queue_of(*context, which);
-    if (!queue.is_indexed()) return begin_index_and_append<which>(context, bits, cookie, handle);
+    if (!queue.is_indexed()) return begin_index_and_append<which>(context, bits, cookie, handle...);
     const bool waits = is_numbered_next<which>() || queue.waits_here();
     if (queue.template pass_on_at_hand<kQueueSide<which>>()) {
-      if (waits) return push<which>(context, bits, cookie, handle);
-      return append_to_full<which>(context, bits, cookie, handle);
+      if (waits) return push<which>(context, bits, cookie, handle...);
+      return append_to_full<which>(context, bits, cookie, handle...);
     }
-    return pass_on_and_append<which>(context, bits, cookie, handle);
+    return pass_on_and_append<which>(context, bits, cookie, handle...);
   }
   // The same where an index begins with it.
-  template <tagline_side which>
-  [[gnu::noinline, gnu::flatten]] tagline_status begin_index_and_append(
-      Context* context, std::uint64_t bits, void* cookie, tagline_handle* handle) noexcept {
+  template <tagline_side which, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status begin_index_and_append(Context* context,
+                                                                        std::uint64_t bits,
+                                                                        void* cookie,
+                                                                        Handle... handle) noexcept {
     if (queue_of(*context, which).template begin_index_at_hand<kQueueSide<which>>())
-      return append_to_full<which>(context, bits, cookie, handle);
-    return append_exact_behind<which>(context, bits, cookie, handle);
+      return append_to_full<which>(context, bits, cookie, handle...);
+    return append_exact_behind<which>(context, bits, cookie, handle...);
   }
-  template <tagline_side which>
-  [[gnu::noinline, gnu::flatten]] tagline_status pass_on_and_append(
-      Context* context, std::uint64_t bits, void* cookie, tagline_handle* handle) noexcept {
+  template <tagline_side which, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status pass_on_and_append(Context* context,
+                                                                    std::uint64_t bits,
+                                                                    void* cookie,
+                                                                    Handle... handle) noexcept {
     Queue& queue = queue_of(*context, which);
-    if (queue.pass_on_at_once()) return append_to_full<which>(context, bits, cookie, handle);
-    return append_exact_behind<which>(context, bits, cookie, handle);
+    if (queue.pass_on_at_once()) return append_to_full<which>(context, bits, cookie, handle...);
+    return append_exact_behind<which>(context, bits, cookie, handle...);
   }
-  template <tagline_side which>
-  [[gnu::noinline, gnu::flatten]] tagline_status append_exact_behind(
-      Context* context, std::uint64_t bits, void* cookie, tagline_handle* handle) noexcept {
-    return append_behind<which>(context, bits, cookie, handle);
+  template <tagline_side which, class... Handle>
+  [[gnu::noinline, gnu::flatten]] tagline_status append_exact_behind(Context* context,
+                                                                     std::uint64_t bits,
+                                                                     void* cookie,
+                                                                     Handle... handle) noexcept {
+    return append_behind<which>(context, bits, cookie, handle...);
   }
 
   // Of a receive with wildcards.
@@ -476,7 +510,7 @@ class MatcherWays : public tagline_matcher {
   }
   // What follows once it is in the queue.
   template <tagline_side which>
-  tagline_status note_append(std::uint64_t sequence, tagline_handle* handle) noexcept {
+  tagline_status note_append(std::uint64_t sequence, tagline_handle* handle = nullptr) noexcept {
     Side& side = side_of(which);
     if (which == TAGLINE_POSTED && handle != nullptr) *handle = sequence;
     side.next_sequence = sequence + 1;
