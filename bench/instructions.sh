@@ -4,19 +4,26 @@
 # Instructions per append + match, counted by valgrind's callgrind in the two calls of the
 # library (AVX2: valgrind 3.19 knows no AVX-512):
 #
-#   bench/instructions.sh [--misses] [REGEX...]
+#   bench/instructions.sh [--misses | --code] [REGEX...]
 #
 # --misses: also what a simulated processor misses: branches foretold wrongly, and lines of data not
 # in a first-level cache of 32 KiB, not in a second-level one of 512 KiB.
+# --code: also the lines (64 bytes) and pages (4 KiB) of code that most of the calls run through.
 # REGEX: one benchmark of `build/release/bench/engine --list`, its isa left out; without one, what
 # README shows. What only the first passes cost (growth, the first wildcards) is not
 # counted: a run of 12 passes is taken off one of 20.
 set -euo pipefail
 simulate=()
-if [ "${1:-}" = --misses ]; then
-  simulate=(--cache-sim=yes --branch-sim=yes --D1=32768,8,64 --LL=524288,8,64)
-  shift
-fi
+code=
+case "${1:-}" in
+  --misses)
+    simulate=(--cache-sim=yes --branch-sim=yes --D1=32768,8,64 --LL=524288,8,64)
+    shift ;;
+  --code)
+    simulate=(--dump-instr=yes --dump-line=no --compress-pos=no)
+    code=yes
+    shift ;;
+esac
 engine=$(dirname "$(readlink -f "$0")")/../build/release/bench/engine
 if ! command -v valgrind >/dev/null; then
   echo "instructions.sh: wants valgrind: apt-get install valgrind" >&2
@@ -69,15 +76,43 @@ count() {
     echo "instructions.sh: not one benchmark but $(wc -l <"$work/name") match $2" >&2
     exit 1
   fi
+  if [ -n "$code" ]; then
+    # Address and times run; what follows a `calls=` is the cost of what is called.
+    awk '/^calls=/ { getline; next } /^0x/ { print $1, $2 }' "$work/out" >"$work/run.$1"
+  fi
   sed -n 's/^summary: //p' "$work/out"
 }
-if [ "${#simulate[@]}" -gt 0 ]; then
+# lines_and_pages MATCHES: of the code that was run for at least half of so many, which are what the
+# second run had more than the first.
+lines_and_pages() {
+  awk -v least="$(($1 / 2))" '
+    FNR == NR { run[$1] -= $2; next }
+    { run[$1] += $2 }
+    END {
+      for (address in run) {
+        if (run[address] < least) continue
+        digits = length(address)
+        quarter = int((index("0123456789abcdef", substr(address, digits - 1, 1)) - 1) / 4)
+        lines[substr(address, 1, digits - 2) quarter] = 1
+        pages[substr(address, 1, digits - 3)] = 1
+      }
+      for (line in lines) ++number_of_lines
+      for (page in pages) ++number_of_pages
+      printf "%6d %6d", number_of_lines, number_of_pages
+    }' "$work/run.12" "$work/run.20"
+}
+if [ -n "$code" ]; then
+  echo "instructions, lines and pages of code"
+elif [ "${#simulate[@]}" -gt 0 ]; then
   echo "instructions, branches missed, lines missed in 32 KiB, in 512 KiB"
 fi
 for regex in "$@"; do
   few=$(count 12 "$regex")
   many=$(count 20 "$regex")
   read -r name pairs <"$work/name"
+  if [ -n "$code" ]; then
+    name="$(lines_and_pages $((8 * pairs)))  $name"
+  fi
   # Of the misses callgrind tells reads and writes, conditional and computed jumps apart.
   echo "$few $many" | awk -v pairs="$pairs" -v name="$name" '{
     for (i = 1; i <= NF / 2; ++i) per[i] = ($(i + NF / 2) - $i) / (8 * pairs)

@@ -112,6 +112,7 @@ class MatcherWays : public tagline_matcher {
                                                             Handle... handle) noexcept {
     return look_into<own, unmet, /*among=*/true>(context, bits, cookie, met, handle...);
   }
+  // Not always_inline, nor is glance_at(): GCC 12 then flattens neither.
   template <tagline_side own, Unmet unmet, bool among, class... Handle>
   tagline_status look_into(Context* context, std::uint64_t bits, void* cookie, void** met,
                            Handle... handle) noexcept {
