@@ -20,10 +20,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int32_t kPeers = 16;             // of what waits
-constexpr std::int32_t kMatched = 1000000;      // tags of what is matched
-constexpr std::int32_t kMessages = 2000000;     // tags of messages that wait
-constexpr int kBatch = 16;                      // matches between two looks at the clock
+constexpr std::int32_t kPeers = 16;          // of what waits
+constexpr std::int32_t kMatched = 1000000;   // tags of what is matched
+constexpr std::int32_t kMessages = 2000000;  // tags of messages that wait
+constexpr int kBatch = 16;                   // matches between two looks at the clock
+constexpr int kSettling = 64;                // entries that wait, for each match of practice
 
 double since(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
@@ -81,11 +82,13 @@ OwnedMatcher make(const std::string& queue, const std::string& isa) {
   return make_matcher(queue, isa.c_str());
 }
 
-// Nanoseconds per match, `matches` of which batch() makes.
+// Nanoseconds per match, `matches` of which batch() makes while so many entries wait.
 template <class Batch>
-double repeat(double seconds, int matches, Batch batch) {
-  // What a matcher makes when it is first used that much is not part of the time.
-  for (int i = 0; i < 2; ++i) batch();
+double repeat(double seconds, int matches, int waiting, Batch batch) {
+  // What a matcher makes when it is first used that much is not part of the time, nor how a long
+  // queue comes to its index, of which each match does a bounded part.
+  const int practice = std::max(2, waiting / kSettling / matches);
+  for (int i = 0; i < practice; ++i) batch();
   const double limit = seconds * 1e9;
   double took = 0;
   std::uint64_t batches = 0;
@@ -114,8 +117,7 @@ void keep_on_unit(int number, int threads) {
 
 }  // namespace
 
-double measure(const std::string& queue, const std::string& isa, const Work& work,
-               double seconds) {
+double measure(const std::string& queue, const std::string& isa, const Work& work, double seconds) {
   const OwnedMatcher matcher = make(queue, isa);
   Worker worker(matcher.get());
   const auto message = [](int i) { return tagline_envelope{0, i % 4, kMatched + i}; };
@@ -123,13 +125,13 @@ double measure(const std::string& queue, const std::string& isa, const Work& wor
   switch (work.kind) {
     case Work::posted:
       worker.fill(work.length, 0);
-      ns = repeat(seconds, kBatch, [&] {
+      ns = repeat(seconds, kBatch, work.length, [&] {
         for (int i = 0; i < kBatch; ++i) worker.post_and_arrive(message(i));
       });
       break;
     case Work::unexpected:
       worker.fill(0, work.length);
-      ns = repeat(seconds, kBatch, [&] {
+      ns = repeat(seconds, kBatch, work.length, [&] {
         for (int i = 0; i < kBatch; ++i) worker.arrive_and_post(message(i));
       });
       break;
@@ -137,12 +139,12 @@ double measure(const std::string& queue, const std::string& isa, const Work& wor
       std::vector<int> order(static_cast<std::size_t>(work.length));
       std::iota(order.begin(), order.end(), 0);
       std::shuffle(order.begin(), order.end(), std::mt19937(4711));
-      ns = repeat(seconds, work.length, [&] { worker.drain(order); });
+      ns = repeat(seconds, work.length, 0, [&] { worker.drain(order); });
       break;
     }
     case Work::wildcards:
       worker.fill(work.length, work.length, 4);
-      ns = repeat(seconds, kBatch, [&] {
+      ns = repeat(seconds, kBatch, 2 * work.length, [&] {
         for (int i = 0; i < kBatch; i += 2) {
           worker.post_and_arrive(message(i), i % 8 == 0);
           worker.arrive_and_post(message(i + 1), i % 8 == 4);

@@ -57,8 +57,9 @@ TEST(Advice, IsAboutThisVersion) {
   EXPECT_TRUE(advise({"here", {other}, {}}, "1.0.0").empty());
 }
 
-// A walk through sixteen thousand receives takes microseconds, a look into an index none; the
-// machine may take its processor away meanwhile, but not ten times.
+// A walk through sixteen thousand receives takes microseconds, a look into an index none, once
+// practice has brought them there; the machine may take its processor away meanwhile, but not ten
+// times.
 TEST(Measuring, TellsWalksFromIndexes) {
   const std::string isa = tagline_isa_name(0);
   const Work work = {Work::posted, 16384};
