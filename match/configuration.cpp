@@ -13,7 +13,6 @@
 
 namespace tagline {
 
-template class QueueMatcher<AdaptiveQueue>;
 template class QueueMatcher<IndexedQueue>;
 template class QueueMatcher<ArrayQueue>;
 template class QueueMatcher<VectorQueue>;
