@@ -16,7 +16,8 @@
 
 namespace tagline {
 
-// What of the matchers is not inlined is compiled once, in configuration.cpp.
+// What of the matchers is not inlined is compiled once: in configuration.cpp, that of the default
+// structure in adaptive_matcher.cpp.
 extern template class QueueMatcher<AdaptiveQueue>;
 extern template class QueueMatcher<IndexedQueue>;
 extern template class QueueMatcher<ArrayQueue>;
