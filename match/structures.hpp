@@ -17,7 +17,7 @@
 namespace tagline {
 
 // What of the matchers is not inlined is compiled once: in configuration.cpp, that of the default
-// structure in adaptive_matcher.cpp.
+// structure in tagline.cpp, with the calls.
 extern template class QueueMatcher<AdaptiveQueue>;
 extern template class QueueMatcher<IndexedQueue>;
 extern template class QueueMatcher<ArrayQueue>;
