@@ -124,8 +124,10 @@ tagline_matcher* make_plain(const std::string& structure, const std::string& par
   return with_structure(
       structure, parameter,
       [&]<class Queue>(const typename Queue::Parameters& parameters) -> tagline_matcher* {
-        return new QueueMatcher<Queue>(parameters, kernels, options.pool_bytes,
-                                       options.first_handle);
+        auto* const matcher =
+            new QueueMatcher<Queue>(parameters, kernels, options.pool_bytes, options.first_handle);
+        matcher->is_default = std::is_same_v<Queue, AdaptiveQueue>;
+        return matcher;
       });
 }
 

@@ -10,8 +10,8 @@
 #include "queues/node_memory.hpp"
 
 // What a host holds: the operations of tagline.h with the arguments checked.
-// One call through the table per operation; everything below it is inlined for
-// the queue structure chosen.
+// One call through the table per operation, or none, see is_default; everything below it is inlined
+// for the queue structure chosen.
 struct tagline_matcher {
   using Envelope = tagline_envelope;
 
@@ -63,6 +63,9 @@ struct tagline_matcher {
     std::unique_ptr<tagline::MemoryObserver> memory_observer;
   };
   const std::unique_ptr<Description> about = std::make_unique<Description>();
+  // Whether it is the default structure's, for one thread: then tagline.cpp knows where its
+  // operations are, without the table.
+  bool is_default = false;
 
   // Of a matcher around another one.
   void describe_as(const tagline_matcher& other) {
