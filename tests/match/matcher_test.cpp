@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "match/operations.hpp"
+#include "match/structures.hpp"
 #include "match/tagline.h"
 #include "tests/support/all_matchers.hpp"
 #include "tests/support/effort.hpp"
@@ -294,6 +296,13 @@ TEST(AdaptiveMatcher, CountsWhatItHasLookedAt) {
     EXPECT_EQ(depth_behind(older, 0), all) << older;
     EXPECT_EQ(depth_behind(older, TAGLINE_ALLOW_OVERTAKING), older <= 2 ? all : 1) << older;
   }
+}
+
+// Or it would be called as what it is not.
+TEST_P(Matcher, SaysThatItIsTheDefaultsIfItIs) {
+  const bool is_default = dynamic_cast<QueueMatcher<AdaptiveQueue>*>(matcher()) != nullptr;
+  EXPECT_EQ(matcher()->is_default, is_default);
+  EXPECT_EQ(is_default, GetParam().queue == "adaptive");
 }
 
 TEST_P(Matcher, TakesNoMemoryOnceWarm) {
