@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "match/concurrent.hpp"
 #include "match/profile.hpp"

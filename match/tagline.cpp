@@ -82,7 +82,7 @@ thread_local char error_message[256] = "no error";
 
 // An operation of every message. The default's matcher is told by the line that each of them begins
 // with: a jump that is foretold, where the table is another line, of another page, whose content
-// all else waits for. In cold caches that is a quarter of a match and more.
+// all else waits for: in cold caches a fifth of a match.
 template <class Operation>
 tagline_status at(tagline_matcher* matcher, Operation operation) {
   if (matcher->is_default) [[likely]]
