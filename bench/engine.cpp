@@ -180,8 +180,7 @@ void run_passes(benchmark::State& state, Subject& subject) {
 
 void run_cold(benchmark::State& state, Subject& subject) {
   for (auto _ : state) {
-    bench::sweep();
-    state.SetIterationTime(subject.workload->cold_pair() * 1e-9);
+    state.SetIterationTime(subject.workload->cold_pair(/*swept=*/true) * 1e-9);
   }
 }
 
@@ -250,7 +249,8 @@ class Bench {
       Workload workload(structure, scripts.of(structure));
       workload.fill();
       if (task.point.cold) {  // these match in an order of their own
-        for (std::size_t i = 0; i < passes * workload.pairs(); ++i) workload.cold_pair();
+        for (std::size_t i = 0; i < passes * workload.pairs(); ++i)
+          workload.cold_pair(/*swept=*/false);
       } else {
         for (std::size_t i = 0; i < passes; ++i) workload.pass();
       }
@@ -342,7 +342,7 @@ void Bench::prepare(Subject& subject, double expected_pass_s) {
     const std::size_t warm_up = std::max(kLeastColdWarmUp, 2 * subject.point.depth);
     const double start = cpu_ms();
     for (std::size_t i = 0; i < warm_up && cpu_ms() - start < effort_.slow_s * 1e3; ++i) {
-      subject.workload->cold_pair();
+      subject.workload->cold_pair(/*swept=*/false);
     }
     subject.rounds = is_late() ? kLeastColdRounds : effort_.cold_rounds;
     return;

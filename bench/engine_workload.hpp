@@ -105,8 +105,9 @@ class Workload {
     pass(watch);
   }
 
-  // One match of a cold point: nanoseconds of the calls alone. sweep() comes before.
-  double cold_pair();
+  // One match of a cold point: nanoseconds of the two calls alone. swept: once the caches hold
+  // nothing of what a match has to fetch, nor where its pages are.
+  double cold_pair(bool swept);
 
   // Node memory that the matcher holds now.
   std::uint64_t pool_bytes() const;
@@ -152,9 +153,6 @@ class Workload {
   std::size_t next_ = 0;  // place in steps that are taken one by one
   std::uint32_t turn_;    // request, where entries take turns
 };
-
-// Writes and reads more than the caches hold.
-void sweep();
 
 inline double now_ns() {
   return std::chrono::duration<double, std::nano>(
