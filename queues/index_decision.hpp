@@ -53,7 +53,7 @@ class IndexDecision {
   void begin_anew() noexcept { passed_ = most_passed_ = 0; }
 
   // A match was found by comparing all. True now and then: is_at_random() is worth asking.
-  // is_exact(): no entry has had a wildcard of late.
+  // is_exact(): no entry has had a wildcard of late, or none that an index would mind.
   bool note_compared() noexcept { return --until_asked_ == 0; }
   template <class IsExact>
   bool is_at_random(std::uint64_t newest, IsExact is_exact) noexcept {

@@ -31,9 +31,10 @@ namespace tagline {
 //   only searches for nothing count. But where most of a short queue's matches took such a search,
 //   the index is faster, as nobody can foresee which entry is next: it starts with the next entry.
 //   It also starts where a short queue never empties and its window is full of holes, rather than
-//   to close it up again and again. Neither while wildcards are about, which cost more there. If
-//   they come later, a few messages return to the window, and next time more entries have to come
-//   without them. See queues/index_decision.hpp.
+//   to close it up again and again. Neither while wildcards are about, which cost more there, but
+//   for more than a few receives, some of which have them. If they come later, a few messages
+//   return to the window, and next time more entries have to come without them. See
+//   queues/index_decision.hpp.
 // - Beyond Window::kLargest entries the oldest move to the index in any case, so
 //   no search ever compares more than that many one after the other. Where that goes on, all of
 //   the window follows: new entries then go one way, not two.
@@ -157,6 +158,7 @@ class WindowAndIndex {
  protected:
   static constexpr std::uint64_t kExact = kSourceMask | kTagMask;
   static constexpr std::size_t kFewScattered = 2;  // entries among holes; fewer are soon compared
+  static constexpr std::size_t kFewWild = 16;      // receives, some of them with wildcards
   static constexpr unsigned kInOrder = 2;          // times: the newest is the last by chance, too,
   static constexpr unsigned kInOrderIfShort = 8;   // of a few entries often
   static constexpr std::size_t kMany = 96;         // that are listed faster than first compared
@@ -180,18 +182,24 @@ class WindowAndIndex {
     return index_->has_views() && index_->peak() <= kMany ? Window::kGroup : 0;
   }
 
-  // A short window is full of holes, and worth an index; wildcards have not been seen lately.
+  // A short window is full of holes, and worth an index; no wildcards are about that cost one more.
   bool is_scattered() noexcept {
     if (!window_.is_scattered_group() || window_.entries() < kFewScattered) return false;
     if (!decision_.is_calm(newest())) return false;
     decision_.be_less_wary();
+    if (indexes_wild()) return true;
     const auto is_wild = [](const QueueEntry& entry) { return entry.key.mask != kExact; };
     return window_.find_if(is_wild) == Window::kNone;
   }
-  // Matches of a short queue come in random order, and no wildcards are about: the next entries are
-  // indexed.
+  // Wildcards or not, an index finds so many receives faster; of messages it would list each once
+  // more for them.
+  bool indexes_wild() const noexcept {
+    return side_ == QueueSide::posted && window_.entries() > kFewWild;
+  }
+  // Matches of a short queue come in random order, and no wildcards are about that cost an index
+  // more: the next entries are indexed.
   [[gnu::noinline, gnu::cold]] void ask_for_index() noexcept {
-    const auto is_exact = [&] { return window_.held_only_exact(); };
+    const auto is_exact = [&] { return indexes_wild() || window_.held_only_exact(); };
     if (!decision_.is_at_random(newest(), is_exact) || !make_index()) return;
     had_index_ = true;
     window_.set_room(room());
