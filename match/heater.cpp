@@ -58,7 +58,7 @@ std::mutex attaching;
 constexpr std::size_t kBytesOfACall = 2 * tagline::kCacheLine;
 constexpr std::size_t kBytesOfAnOperation = 11 * tagline::kCacheLine;
 
-// The calls of this library that lead to an operation. One of them GCC makes hold that of the
+// The calls of this library that lead to an operation. GCC may make one of them hold that of the
 // default's matcher, which is short.
 void tell_of_calls(tagline::MemoryObserver& observer) noexcept {
   const auto tell = [&](auto* call, std::size_t bytes = kBytesOfACall) {
