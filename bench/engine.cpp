@@ -41,7 +41,7 @@ struct Effort {
   double slow_s;       // for all rounds of a structure whose pass is longer than a batch
   int growth_repeats;  // for the worst call
   double budget_s;     // behind this schedule, rounds are dropped
-  bool skips = false;  // some of the points only, which were not too long before
+  bool again = false;  // of points that were measured before, and so are not too long
 };
 constexpr Effort kQuick{5, 35, 0.4, 0.03, 0.02, 2, 22};
 constexpr Effort kStandard{9, 75, 1, 0.1, 0.05, 3, 200};
@@ -53,7 +53,7 @@ Effort thorough(Effort effort) {
   effort.cold_rounds *= kTimes;
   effort.slow_s *= kTimes;
   effort.budget_s *= kTimes;
-  effort.skips = true;
+  effort.again = true;
   return effort;
 }
 constexpr int kLeastRounds = 3;
@@ -325,17 +325,16 @@ std::vector<EngineStructure> Bench::structures(const EngineTask& task) const {
 }
 
 // A search may get longer with the queue: its time is taken to grow with the depth
-// unless it has hardly grown so far. Nothing is foretold where the depths between are skipped.
+// unless it has hardly grown so far. Not of what is measured again: the depth before it may be far
+// less, as most between are not.
 double Bench::expected_ns(const EngineStructure& structure, const EnginePoint& point) const {
   const auto found = last_.find(line_of(structure, point));
-  if (found == last_.end() || point.cold) return 0;
+  if (found == last_.end() || point.cold || effort_.again) return 0;
   const Last& last = found->second;
-  constexpr std::size_t kLargestStep = 64;  // from one depth of a subset to the next
-  const std::size_t depth = std::max<std::size_t>(last.depth, 1);
-  if (effort_.skips && point.depth > kLargestStep * depth) return 0;
   const bool flat = last.depth >= 1024 && (last.ns < 130 || (last.ns < 400 && last.growth < 2));
   if (flat) return 1.5 * last.ns;
-  return last.ns * static_cast<double>(point.depth) / static_cast<double>(depth);
+  return last.ns * static_cast<double>(point.depth) /
+         static_cast<double>(std::max<std::size_t>(last.depth, 1));
 }
 
 void Bench::prepare(Subject& subject, double expected_pass_s) {
@@ -543,7 +542,7 @@ int main(int argc, char** argv) {
       "engine", "Time of append + match in every queue structure of tagline, and in others");
   options.choice("--subset", subset, {"quick", "standard", "full"}, "which points to measure");
   options.text("--filter", filter, "regular expression on the names of benchmarks");
-  options.yes("--thorough", is_thorough, "four times as many rounds");
+  options.yes("--thorough", is_thorough, "four times as many rounds; none is left out as too long");
   options.yes("--list", only_list, "print the names of the benchmarks and do nothing");
   options.number("--passes", passes, 0, 1000000,
                  "only that many passes of each, not timed; prints name and matches of a pass");
