@@ -43,19 +43,25 @@ class Contexts {
   bool empty() const noexcept { return contexts_.empty(); }
 
   // Of the context used last: whether it has this id, and its id; also once it is gone. Then the
-  // context itself: last_small() if no queue of it has a large index, and where that is nullptr
-  // last_large(), if there is one. That asks for the slot that this exact key has in the large
-  // index, and for what every call looks at in the queue that this one does not begin with: that is
-  // the next one's, or what this one brings goes there.
+  // context itself, for a call that looks at this side first: last_small() if its queue there has
+  // no large index, and where that is nullptr last_large(), if there is one. That asks for the slot
+  // that this exact key has in the large index, and for what every call looks at in the queue that
+  // this one does not begin with: that is the next one's, or what this one brings goes there.
   bool is_last(std::uint64_t id) const noexcept { return last_id_ == id; }
   std::uint64_t last_id() const noexcept { return last_id_; }
-  Context* last_small() const noexcept { return small_; }
+  Context* last_small(QueueSide begins_with) const noexcept {
+    return begins_with == QueueSide::posted ? small_posted_ : small_unexpected_;
+  }
   [[gnu::always_inline]] Context* last_large(std::uint64_t bits,
                                              QueueSide begins_with) const noexcept {
-    if (last_ == nullptr) return nullptr;
+    const bool from_posted = begins_with == QueueSide::posted;
+    Context* last = last_small(from_posted ? QueueSide::unexpected : QueueSide::posted);
+    if (last == nullptr) [[unlikely]]
+      last = last_;
+    if (last == nullptr) return nullptr;
     slots_.prefetch(bits);
-    __builtin_prefetch(begins_with == QueueSide::posted ? &last_->unexpected : &last_->posted, 1);
-    return last_;
+    __builtin_prefetch(from_posted ? &last->unexpected : &last->posted, 1);
+    return last;
   }
 
   // nullptr if there is none of this id.
@@ -179,16 +185,17 @@ class Contexts {
 
   // nullptr: none.
   void remember(Context* context) noexcept {
-    last_ = context;
+    last_ = small_posted_ = small_unexpected_ = context;
     slots_ = {};
-    if (context != nullptr) {
-      last_id_ = context->id;
-      if constexpr (OffersIndex<Queue>) {
-        slots_ = context->posted.slot_hint();
-        if (!slots_) slots_ = context->unexpected.slot_hint();
-      }
+    if (context == nullptr) return;
+    last_id_ = context->id;
+    if constexpr (OffersIndex<Queue>) {
+      const KeyTable::SlotHint posted = context->posted.slot_hint();
+      const KeyTable::SlotHint unexpected = context->unexpected.slot_hint();
+      if (posted) small_posted_ = nullptr;
+      if (unexpected) small_unexpected_ = nullptr;
+      slots_ = posted ? posted : unexpected;
     }
-    small_ = slots_ ? nullptr : last_;
   }
   std::size_t queue_bytes() const noexcept {
     return memory_.used_bytes() - memory_.deferred_bytes();
@@ -208,10 +215,11 @@ class Contexts {
   }
 
   // Side by side: whoever asks touches no line of the context for that, nor of its queues.
-  Context* small_ = nullptr;  // last_, but for one with a large index
+  Context* small_posted_ = nullptr;      // last_, but for one with a large index there
+  Context* small_unexpected_ = nullptr;  // the same
   std::uint64_t last_id_ = 0;
-  Context* last_ = nullptr;
-  KeyTable::SlotHint slots_;  // of the large index
+  KeyTable::SlotHint slots_;  // of the large index; of posted receives, where both sides have one
+  Context* last_ = nullptr;   // on the next line: asked for where both sides have a large index
   const typename Queue::Parameters parameters_;
   unsigned quiet_looks_ = 0;  // in a row
   const simd::Kernels& kernels_;

@@ -41,12 +41,12 @@ class LastContext : public testing::Test {
     queue.remove_if([](const QueueEntry&) { return true; }, [](const QueueEntry&) {});
   }
   void look_after() { contexts_.save_memory(next_, next_ - 1, next_ - 1); }
-  // As a matcher asks, of this id.
-  Context* small_of(std::uint64_t id) const {
-    return contexts_.is_last(id) ? contexts_.last_small() : nullptr;
+  // As a matcher asks, of this id, in a call that begins with this side.
+  Context* small_of(std::uint64_t id, QueueSide side = QueueSide::posted) const {
+    return contexts_.is_last(id) ? contexts_.last_small(side) : nullptr;
   }
-  Context* large_of(std::uint64_t id) const {
-    return contexts_.is_last(id) ? contexts_.last_large(1, QueueSide::posted) : nullptr;
+  Context* large_of(std::uint64_t id, QueueSide side = QueueSide::posted) const {
+    return contexts_.is_last(id) ? contexts_.last_large(1, side) : nullptr;
   }
 
   Contexts<Queue> contexts_{{}, *simd::available_kernels(0), 0, nullptr};
@@ -68,21 +68,42 @@ TEST_F(LastContext, IsKnownByItsId) {
   EXPECT_EQ(small_of(7), first);
 }
 
-TEST_F(LastContext, WithALargeIndexGoesAnotherWayUntilThatIsGone) {
-  for (Queue Context::*queue : {&Context::posted, &Context::unexpected}) {
-    Context* const large = make(7);
-    make_large(large->*queue);
-    EXPECT_EQ(small_of(7), large);  // nobody has looked yet
+TEST_F(LastContext, WithALargeIndexGoesAnotherWayOnThatSideUntilThatIsGone) {
+  Context* const large = make(7);
+  for (const QueueSide side : {QueueSide::posted, QueueSide::unexpected}) {
+    const bool is_posted = side == QueueSide::posted;
+    const QueueSide other = is_posted ? QueueSide::unexpected : QueueSide::posted;
+    Queue& queue = is_posted ? large->posted : large->unexpected;
+    make_large(queue);
+    EXPECT_EQ(small_of(7, side), large);  // nobody has looked yet
     look_after();
-    EXPECT_EQ(small_of(7), nullptr);
-    EXPECT_EQ(large_of(7), large);
-    EXPECT_EQ(large_of(8), nullptr);
+    EXPECT_EQ(small_of(7, side), nullptr);
+    EXPECT_EQ(small_of(7, other), large);
+    EXPECT_EQ(large_of(7, side), large);
+    EXPECT_EQ(large_of(8, side), nullptr);
     EXPECT_EQ(contexts_.find(7), large);
     EXPECT_EQ(contexts_.look_up(7), large);
 
-    drain(large->*queue);
+    drain(queue);
     look_after();
-    EXPECT_EQ(small_of(7), large);
+    EXPECT_EQ(small_of(7, side), large);
+    EXPECT_EQ(small_of(7, other), large);
+  }
+}
+
+TEST_F(LastContext, WithTwoLargeIndexesGoesAnotherWayOnBothSides) {
+  Context* const large = make(7);
+  make_large(large->posted);
+  make_large(large->unexpected);
+  look_after();
+  for (const QueueSide side : {QueueSide::posted, QueueSide::unexpected}) {
+    EXPECT_EQ(small_of(7, side), nullptr);
+    EXPECT_EQ(large_of(7, side), large);
+  }
+  contexts_.erase(7);
+  for (const QueueSide side : {QueueSide::posted, QueueSide::unexpected}) {
+    EXPECT_EQ(small_of(7, side), nullptr);
+    EXPECT_EQ(large_of(7, side), nullptr);
   }
 }
 
