@@ -44,25 +44,23 @@ class Contexts {
 
   // Of the context used last: whether it has this id, and its id; also once it is gone. Then the
   // context itself, for a call that looks at this side first: last_small() if its queue there has
-  // no large index, and where that is nullptr last_large(), if there is one. Both ask for what
-  // every call looks at in the other queue: what this call brings goes there, or the next call
-  // begins there, and in cold caches the code of the way to there comes no sooner. last_large()
-  // asks for the slot as well that this exact key has in the large index.
+  // no large index, and where that is nullptr last_large(), if there is one. That asks for the slot
+  // that this exact key has in the large index, and for what every call looks at in the queue that
+  // this one does not begin with: that is the next one's, or what this one brings goes there.
   bool is_last(std::uint64_t id) const noexcept { return last_id_ == id; }
   std::uint64_t last_id() const noexcept { return last_id_; }
-  [[gnu::always_inline]] Context* last_small(QueueSide begins_with) const noexcept {
-    Context* const last = small_of(begins_with);
-    if (last != nullptr) prefetch_other(*last, begins_with);
-    return last;
+  Context* last_small(QueueSide begins_with) const noexcept {
+    return begins_with == QueueSide::posted ? small_posted_ : small_unexpected_;
   }
   [[gnu::always_inline]] Context* last_large(std::uint64_t bits,
                                              QueueSide begins_with) const noexcept {
-    Context* last = small_of(other(begins_with));
+    const bool from_posted = begins_with == QueueSide::posted;
+    Context* last = last_small(from_posted ? QueueSide::unexpected : QueueSide::posted);
     if (last == nullptr) [[unlikely]]
       last = last_;
     if (last == nullptr) return nullptr;
     slots_.prefetch(bits);
-    prefetch_other(*last, begins_with);
+    __builtin_prefetch(from_posted ? &last->unexpected : &last->posted, 1);
     return last;
   }
 
@@ -184,17 +182,6 @@ class Contexts {
   // Entries: half as many as were appended since the last move, and few enough for one call.
   static constexpr std::uint64_t kMostMoved = 4096;
   static constexpr std::size_t kMostContexts = 256;
-
-  static constexpr QueueSide other(QueueSide side) noexcept {
-    return side == QueueSide::posted ? QueueSide::unexpected : QueueSide::posted;
-  }
-  Context* small_of(QueueSide side) const noexcept {
-    return side == QueueSide::posted ? small_posted_ : small_unexpected_;
-  }
-  [[gnu::always_inline]] static void prefetch_other(Context& context,
-                                                    QueueSide begins_with) noexcept {
-    __builtin_prefetch(begins_with == QueueSide::posted ? &context.unexpected : &context.posted, 1);
-  }
 
   // nullptr: none.
   void remember(Context* context) noexcept {
