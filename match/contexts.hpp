@@ -42,26 +42,24 @@ class Contexts {
 
   bool empty() const noexcept { return contexts_.empty(); }
 
-  // Of the context used last: whether it has this id, and its id; also once it is gone. Then the
-  // context itself, for a call that looks at this side first: last_small() if its queue there has
-  // no large index, and where that is nullptr last_large(), if there is one. That asks for the slot
-  // that this exact key has in the large index, and for what every call looks at in the queue that
-  // this one does not begin with: that is the next one's, or what this one brings goes there.
+  // Of the context used last: whether it has this id, and its id; also once it is gone.
   bool is_last(std::uint64_t id) const noexcept { return last_id_ == id; }
   std::uint64_t last_id() const noexcept { return last_id_; }
+  // The context itself, if there still is one, for a call with this exact key that looks at this
+  // side first. Where its queue there has a large index, the slot of the key is asked for at once,
+  // as in cold caches it would come last, after context and index, and so is what every call looks
+  // at in the other queue: that is the next one's, or what this one brings goes there.
+  [[gnu::always_inline]] Context* last(std::uint64_t bits, QueueSide begins_with) const noexcept {
+    Context* const small = last_small(begins_with);
+    if constexpr (OffersIndex<Queue>) {
+      if (small == nullptr) [[unlikely]]
+        return last_large(bits, begins_with);
+    }
+    return small;
+  }
+  // nullptr as well if its queue on this side has a large index.
   Context* last_small(QueueSide begins_with) const noexcept {
     return begins_with == QueueSide::posted ? small_posted_ : small_unexpected_;
-  }
-  [[gnu::always_inline]] Context* last_large(std::uint64_t bits,
-                                             QueueSide begins_with) const noexcept {
-    const bool from_posted = begins_with == QueueSide::posted;
-    Context* last = last_small(from_posted ? QueueSide::unexpected : QueueSide::posted);
-    if (last == nullptr) [[unlikely]]
-      last = last_;
-    if (last == nullptr) return nullptr;
-    slots_.prefetch(bits);
-    __builtin_prefetch(from_posted ? &last->unexpected : &last->posted, 1);
-    return last;
   }
 
   // nullptr if there is none of this id.
@@ -182,6 +180,18 @@ class Contexts {
   // Entries: half as many as were appended since the last move, and few enough for one call.
   static constexpr std::uint64_t kMostMoved = 4096;
   static constexpr std::size_t kMostContexts = 256;
+
+  [[gnu::always_inline]] Context* last_large(std::uint64_t bits,
+                                             QueueSide begins_with) const noexcept {
+    const bool from_posted = begins_with == QueueSide::posted;
+    Context* last = last_small(from_posted ? QueueSide::unexpected : QueueSide::posted);
+    if (last == nullptr) [[unlikely]]
+      last = last_;
+    if (last == nullptr) return nullptr;
+    slots_.prefetch(bits);
+    __builtin_prefetch(from_posted ? &last->unexpected : &last->posted, 1);
+    return last;
+  }
 
   // nullptr: none.
   void remember(Context* context) noexcept {

@@ -67,9 +67,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
                                                          tagline_handle* handle) noexcept override {
     if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_context<&QueueMatcher::post_receive>(envelope, receive, message, handle);
-    if (Context* const last = contexts_.last_small(QueueSide::unexpected)) [[likely]]
-      return Ways::template meet_receive<Unmet::waits>(last, envelope, receive, message, handle);
-    if (Context* const last = Ways::template last_large<TAGLINE_UNEXPECTED>(envelope))
+    const std::uint64_t bits = exact_key(envelope).bits;
+    if (Context* const last = contexts_.last(bits, QueueSide::unexpected)) [[likely]]
       return Ways::template meet_receive<Unmet::waits>(last, envelope, receive, message, handle);
     return with_context<&QueueMatcher::post_receive>(of_last(envelope), receive, message, handle);
   }
@@ -79,9 +78,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_context<&QueueMatcher::arrive>(envelope, message, receive);
     const std::uint64_t bits = exact_key(envelope).bits;
-    if (Context* const last = contexts_.last_small(QueueSide::posted)) [[likely]]
-      return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::waits>(last, bits, message, receive);
-    if (Context* const last = Ways::template last_large<TAGLINE_POSTED>(envelope))
+    if (Context* const last = contexts_.last(bits, QueueSide::posted)) [[likely]]
       return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::waits>(last, bits, message, receive);
     return with_context<&QueueMatcher::arrive>(of_last(envelope), message, receive);
   }
@@ -91,9 +88,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
                                                   Envelope* found) noexcept override {
     if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_known_context<&QueueMatcher::claim>(envelope, message, found);
-    if (Context* const last = contexts_.last_small(QueueSide::unexpected)) [[likely]]
-      return claim_in(last, envelope, message, found);
-    if (Context* const last = Ways::template last_large<TAGLINE_UNEXPECTED>(envelope))
+    const std::uint64_t bits = exact_key(envelope).bits;
+    if (Context* const last = contexts_.last(bits, QueueSide::unexpected)) [[likely]]
       return claim_in(last, envelope, message, found);
     return with_known_context<&QueueMatcher::claim>(of_last(envelope), message, found);
   }
@@ -103,9 +99,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_known_context<&QueueMatcher::match_message>(envelope, receive);
     const std::uint64_t bits = exact_key(envelope).bits;
-    if (Context* const last = contexts_.last_small(QueueSide::posted)) [[likely]]
-      return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::leaves>(last, bits, nullptr, receive);
-    if (Context* const last = Ways::template last_large<TAGLINE_POSTED>(envelope))
+    if (Context* const last = contexts_.last(bits, QueueSide::posted)) [[likely]]
       return Ways::template meet<TAGLINE_UNEXPECTED, Unmet::leaves>(last, bits, nullptr, receive);
     return with_known_context<&QueueMatcher::match_message>(of_last(envelope), receive);
   }
@@ -114,9 +108,8 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
       Envelope envelope, void* receive, tagline_handle* handle) noexcept override {
     if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_context<&QueueMatcher::append_receive>(envelope, receive, handle);
-    if (Context* const last = contexts_.last_small(QueueSide::posted)) [[likely]]
-      return append_receive_to(last, envelope, receive, handle);
-    if (Context* const last = Ways::template last_large<TAGLINE_POSTED>(envelope))
+    const std::uint64_t bits = exact_key(envelope).bits;
+    if (Context* const last = contexts_.last(bits, QueueSide::posted)) [[likely]]
       return append_receive_to(last, envelope, receive, handle);
     return with_context<&QueueMatcher::append_receive>(of_last(envelope), receive, handle);
   }
@@ -126,9 +119,7 @@ class QueueMatcher final : public MatcherWays<Queue, Turns> {
     if (!contexts_.is_last(envelope.context_id)) [[unlikely]]
       return with_context<&QueueMatcher::append_message>(envelope, message);
     const std::uint64_t bits = exact_key(envelope).bits;
-    if (Context* const last = contexts_.last_small(QueueSide::unexpected)) [[likely]]
-      return Ways::template append_exact<TAGLINE_UNEXPECTED>(last, bits, message);
-    if (Context* const last = Ways::template last_large<TAGLINE_UNEXPECTED>(envelope))
+    if (Context* const last = contexts_.last(bits, QueueSide::unexpected)) [[likely]]
       return Ways::template append_exact<TAGLINE_UNEXPECTED>(last, bits, message);
     return with_context<&QueueMatcher::append_message>(of_last(envelope), message);
   }

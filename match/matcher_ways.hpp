@@ -46,16 +46,6 @@ class MatcherWays : public tagline_matcher {
     return side == TAGLINE_POSTED ? context.posted : context.unexpected;
   }
 
-  // The context used last, if it has a large index; for a copy of the way of those that have none,
-  // as one for both takes two instructions more in either. A slot of the index that the call may
-  // need is asked for at once: in cold caches it would come last, after context and index.
-  // begins_with: the side that the call looks at first.
-  template <tagline_side begins_with>
-  [[gnu::always_inline]] Context* last_large(const Envelope& envelope) const noexcept {
-    if constexpr (!OffersIndex<Queue>) return nullptr;
-    return contexts_.last_large(exact_key(envelope).bits, kQueueSide<begins_with>);
-  }
-
   // What becomes of what a call brings, if it meets nothing.
   enum class Unmet : std::uint8_t { waits, leaves };
 
