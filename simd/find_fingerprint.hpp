@@ -13,8 +13,10 @@ template <class Arch, int lanes, class Word>
     const FingerprintBlock<Word>& block, int g, const FingerprintKey<Word>& key) noexcept {
   const LaneGroup& group = block.group[g];
   const Word* column = block.fingerprint + g * kGroupLanes;
-  LaneMask candidates = equal_lanes<Arch, lanes>(column, key.both);
   const LaneMask wildcards = group.any_source | group.any_tag;
+  // Most groups that a search passes have none.
+  if (wildcards == 0 && !has_equal_lane<Arch, lanes>(column, key.both)) return 0;
+  LaneMask candidates = equal_lanes<Arch, lanes>(column, key.both);
   if (wildcards != 0) {
     // Each kind of lane is compared with what it would have.
     candidates &= ~wildcards;

@@ -75,6 +75,22 @@ template <class Arch, int lanes, class Word>
   return mask;
 }
 
+// Whether any of these does: far less than to tell which.
+template <class Arch, int lanes, class Word>
+[[gnu::always_inline]] inline bool has_equal_lane(const Word* column, Word value) noexcept {
+  if constexpr (std::is_same_v<Arch, ScalarArch>) {
+    return equal_lanes<Arch, lanes>(column, value) != 0;
+  } else {
+    constexpr int kStep = xsimd::batch<std::make_signed_t<Word>, Arch>::size;
+    auto equal = equal_register<Arch>(column, value);
+#pragma GCC unroll 16
+    for (int lane = kStep; lane < lanes; lane += kStep) {
+      equal = equal | equal_register<Arch>(column + lane, value);
+    }
+    return xsimd::any(equal);
+  }
+}
+
 // The same for lanes where both of two columns are equal to a value each: the
 // comparisons meet before they become bits, which costs more than comparing.
 template <class Arch, int lanes>
