@@ -14,7 +14,7 @@ template <class Arch, int lanes, class Word>
   const LaneGroup& group = block.group[g];
   const Word* column = block.fingerprint + g * kGroupLanes;
   const LaneMask wildcards = group.any_source | group.any_tag;
-  // Most groups that a search passes have none.
+  // Most groups that a search passes have no candidate.
   if (wildcards == 0 && !has_equal_lane<Arch, lanes>(column, key.both)) return 0;
   LaneMask candidates = equal_lanes<Arch, lanes>(column, key.both);
   if (wildcards != 0) {
