@@ -18,11 +18,11 @@ struct EngineRow {
   std::string structure, variant, isa, side, order, keys, holes, cache, operation;
   std::size_t depth = 0;
   int wildcard_percent = 0;
-  // Of the quietest round: what else runs on the machine only ever adds, so ratios
-  // of hot times are taken between these.
-  double ns_low = 0;
-  double ns = 0;                         // per append + match
-  std::optional<double> relative_to_l0;  // L0: `linear` on an empty queue, same run
+  double ns = 0;  // per append + match
+  // The same of each round. The structures of a point take turns, and the machine may take twice as
+  // long a second later for all that it does: ratios are medians of those of single rounds.
+  std::vector<double> rounds;
+  std::optional<double> relative_to_l0;  // L0: `linear` on an empty queue, same rounds
   // Medians, of the same structure on an empty queue; where caches are cold.
   std::optional<double> relative_to_cold_empty;
   std::optional<double> ns_max;
@@ -32,7 +32,10 @@ struct EngineRow {
   std::string queue() const { return variant.empty() ? structure : structure + ":" + variant; }
 };
 
-EngineRow engine_row(const Record& record);
+EngineRow engine_row(const Record& record);  // but for the rounds
+
+// The median of the ratios of those of the same round, as far as both have rounds.
+double ratio_by_rounds(const std::vector<double>& times, const std::vector<double>& to);
 
 struct Verdict {
   std::vector<Goal> goals;
