@@ -41,11 +41,32 @@ struct LaneQuery {
 
 struct ScalarArch {};  // plain loops: any processor, and the reference for the others
 
-// A comparison as a bit mask, lane 0 lowest. xsimd 8 has no portable form of it,
-// so the translation unit of each instruction set defines its own, for words of
-// 8, 16, 32 and 64 bits.
+// Comparisons as a bit mask, lane 0 of the first register lowest. xsimd 8 has no portable
+// form of it, so the translation unit of each instruction set defines its own, for words of
+// 8, 16, 32 and 64 bits: of one register, and of kJoinedRegisters.
+template <class Arch, class Word, int registers>
+std::uint64_t lane_bits(const xsimd::batch_bool<Word, Arch> (&lanes)[registers]) noexcept;
+// Where to narrow the comparisons of some registers to one takes less than to join their bits.
 template <class Arch, class Word>
-std::uint64_t lane_bits(const xsimd::batch_bool<Word, Arch>& lanes) noexcept;
+inline constexpr int kJoinedRegisters = 1;
+
+// The same of any number of lanes. compare(lane): the register of comparisons that begins there.
+template <class Arch, class Word, int lanes, class Compare>
+[[gnu::always_inline]] inline LaneMask compared_lanes(Compare compare) noexcept {
+  using Comparison = xsimd::batch_bool<Word, Arch>;
+  constexpr int kStep = static_cast<int>(Comparison::size);
+  constexpr int kJoined =
+      kJoinedRegisters<Arch, Word> * kStep <= lanes ? kJoinedRegisters<Arch, Word> : 1;
+  LaneMask mask = 0;
+#pragma GCC unroll 32
+  for (int lane = 0; lane < lanes; lane += kJoined * kStep) {
+    Comparison comparisons[kJoined];
+#pragma GCC unroll 8
+    for (int i = 0; i < kJoined; ++i) comparisons[i] = compare(lane + i * kStep);
+    mask |= lane_bits<Arch, Word>(comparisons) << lane;
+  }
+  return mask;
+}
 
 // One compared register of a column: all lanes that are equal to one value.
 template <class Arch, class Word>
@@ -59,20 +80,16 @@ template <class Arch, class Word>
 // Bit i of the result: lane i of a column's part of that many lanes equals value.
 template <class Arch, int lanes, class Word>
 [[gnu::always_inline]] inline LaneMask equal_lanes(const Word* column, Word value) noexcept {
-  LaneMask mask = 0;
   if constexpr (std::is_same_v<Arch, ScalarArch>) {
+    LaneMask mask = 0;
     for (int lane = 0; lane < lanes; ++lane) {
       mask |= LaneMask{column[lane] == value} << lane;
     }
+    return mask;
   } else {
-    constexpr int kStep = xsimd::batch<std::make_signed_t<Word>, Arch>::size;
-#pragma GCC unroll 16
-    for (int lane = 0; lane < lanes; lane += kStep) {
-      mask |= lane_bits<Arch, std::make_signed_t<Word>>(equal_register<Arch>(column + lane, value))
-              << lane;
-    }
+    return compared_lanes<Arch, std::make_signed_t<Word>, lanes>(
+        [=](int lane) { return equal_register<Arch>(column + lane, value); });
   }
-  return mask;
 }
 
 // Whether any of these does: far less than to tell which.
@@ -98,20 +115,15 @@ template <class Arch, int lanes>
                                                    std::int32_t first_value,
                                                    const std::int32_t* second,
                                                    std::int32_t second_value) noexcept {
-  LaneMask mask = 0;
   if constexpr (std::is_same_v<Arch, ScalarArch>) {
-    mask = equal_lanes<Arch, lanes>(first, first_value) &
+    return equal_lanes<Arch, lanes>(first, first_value) &
            equal_lanes<Arch, lanes>(second, second_value);
   } else {
-    constexpr int kStep = xsimd::batch<std::int32_t, Arch>::size;
-#pragma GCC unroll 16
-    for (int lane = 0; lane < lanes; lane += kStep) {
-      mask |= lane_bits<Arch, std::int32_t>(equal_register<Arch>(first + lane, first_value) &
-                                            equal_register<Arch>(second + lane, second_value))
-              << lane;
-    }
+    return compared_lanes<Arch, std::int32_t, lanes>([=](int lane) {
+      return equal_register<Arch>(first + lane, first_value) &
+             equal_register<Arch>(second + lane, second_value);
+    });
   }
-  return mask;
 }
 
 // The lowest hit of the first group that has any, from `oldest` on along `newer`.

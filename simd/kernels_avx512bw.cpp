@@ -11,24 +11,24 @@ namespace tagline::simd {
 
 // AVX-512 compares into a mask register.
 template <>
-inline std::uint64_t lane_bits<xsimd::avx512bw, std::int32_t>(
-    const xsimd::batch_bool<std::int32_t, xsimd::avx512bw>& lanes) noexcept {
-  return lanes.data;
+inline std::uint64_t lane_bits<xsimd::avx512bw, std::int32_t, 1>(
+    const xsimd::batch_bool<std::int32_t, xsimd::avx512bw> (&lanes)[1]) noexcept {
+  return lanes[0].data;
 }
 template <>
-inline std::uint64_t lane_bits<xsimd::avx512bw, std::int16_t>(
-    const xsimd::batch_bool<std::int16_t, xsimd::avx512bw>& lanes) noexcept {
-  return lanes.data;
+inline std::uint64_t lane_bits<xsimd::avx512bw, std::int16_t, 1>(
+    const xsimd::batch_bool<std::int16_t, xsimd::avx512bw> (&lanes)[1]) noexcept {
+  return lanes[0].data;
 }
 template <>
-inline std::uint64_t lane_bits<xsimd::avx512bw, std::int8_t>(
-    const xsimd::batch_bool<std::int8_t, xsimd::avx512bw>& lanes) noexcept {
-  return lanes.data;
+inline std::uint64_t lane_bits<xsimd::avx512bw, std::int8_t, 1>(
+    const xsimd::batch_bool<std::int8_t, xsimd::avx512bw> (&lanes)[1]) noexcept {
+  return lanes[0].data;
 }
 template <>
-inline std::uint64_t lane_bits<xsimd::avx512bw, std::uint64_t>(
-    const xsimd::batch_bool<std::uint64_t, xsimd::avx512bw>& lanes) noexcept {
-  return lanes.data;
+inline std::uint64_t lane_bits<xsimd::avx512bw, std::uint64_t, 1>(
+    const xsimd::batch_bool<std::uint64_t, xsimd::avx512bw> (&lanes)[1]) noexcept {
+  return lanes[0].data;
 }
 
 extern const Kernels kAvx512bwKernels;

@@ -25,8 +25,8 @@ template <class Arch, bool exact, std::size_t count>
   // open is the negative tag once more, which changes nothing.
   const bool is_negative = query_bits >> 63 != 0;
   const std::uint64_t open = (is_negative ? query_bits >> 32 : kOpenHalf) << 32 | kOpenHalf;
-  std::uint64_t result = 0;
   if constexpr (std::is_same_v<Arch, ScalarArch>) {
+    std::uint64_t result = 0;
     for (std::size_t i = 0; i < count; ++i) {
       std::uint64_t differs = (keys[i] ^ query_bits) & query_mask;
       if constexpr (!exact) {
@@ -36,11 +36,11 @@ template <class Arch, bool exact, std::size_t count>
       }
       result |= std::uint64_t{differs == 0} << i;
     }
+    return result;
   } else {
     using Batch = xsimd::batch<std::uint64_t, Arch>;
     using Halves = xsimd::batch<std::uint32_t, Arch>;
-#pragma GCC unroll 64
-    for (std::size_t i = 0; i < count; i += Batch::size) {
+    return compared_lanes<Arch, std::uint64_t, static_cast<int>(count)>([=](int i) {
       const Batch key = Batch::load_aligned(keys + i);
       Batch differs = (key ^ Batch(query_bits)) & Batch(query_mask);
       if constexpr (!exact) {
@@ -48,10 +48,9 @@ template <class Arch, bool exact, std::size_t count>
         differs = xsimd::bitwise_cast<Batch>(xsimd::min(xsimd::bitwise_cast<Halves>(differs),
                                                         xsimd::bitwise_cast<Halves>(from_open)));
       }
-      result |= lane_bits(differs == Batch(std::uint64_t{0})) << i;
-    }
+      return differs == Batch(std::uint64_t{0});
+    });
   }
-  return result;
 }
 
 template <class Arch, bool exact = false>
