@@ -42,13 +42,15 @@ template <class Arch, bool exact, std::size_t count>
     using Halves = xsimd::batch<std::uint32_t, Arch>;
     return compared_lanes<Arch, std::uint64_t, static_cast<int>(count)>([=](int i) {
       const Batch key = Batch::load_aligned(keys + i);
-      Batch differs = (key ^ Batch(query_bits)) & Batch(query_mask);
-      if constexpr (!exact) {
+      if constexpr (exact) {
+        return (key & Batch(query_mask)) == Batch(query_bits & query_mask);
+      } else {
+        const Batch differs = (key ^ Batch(query_bits)) & Batch(query_mask);
         const Batch from_open = key ^ Batch(open);
-        differs = xsimd::bitwise_cast<Batch>(xsimd::min(xsimd::bitwise_cast<Halves>(differs),
-                                                        xsimd::bitwise_cast<Halves>(from_open)));
+        return xsimd::bitwise_cast<Batch>(xsimd::min(xsimd::bitwise_cast<Halves>(differs),
+                                                     xsimd::bitwise_cast<Halves>(from_open))) ==
+               Batch(std::uint64_t{0});
       }
-      return differs == Batch(std::uint64_t{0});
     });
   }
 }
