@@ -26,9 +26,6 @@ constexpr const char* kAxes[] = {
     "structure", "variant",          "isa",   "side",     "depth", "order", "keys",
     "holes",     "wildcard_percent", "cache", "operation"};
 
-// Of a record: the times of all rounds, for ratios; nothing of what is handed over.
-constexpr const char* kRounds = "samples_ns";
-
 double rounded(double value) { return std::strtod(format("%.4g", value).c_str(), nullptr); }
 
 // A point without the cache state, on which the lines that a match touches do not
@@ -66,7 +63,7 @@ Record to_record(const Record& common, const Record& point) {
       record["relative_to_linear_at_depth_0"] = rounded(ratio_by_rounds(samples, unit));
     }
   }
-  record[kRounds] = samples;
+  record[kRoundsField] = samples;
   return record;
 }
 
@@ -279,10 +276,7 @@ class EngineRun {
 
 std::vector<EngineRow> rows_of(const std::vector<Record>& records) {
   std::vector<EngineRow> rows;
-  for (const Record& record : records) {
-    rows.push_back(engine_row(record));
-    rows.back().rounds = record[kRounds].get<std::vector<double>>();
-  }
+  for (const Record& record : records) rows.push_back(engine_row(record));
   return rows;
 }
 
@@ -354,7 +348,7 @@ void run(const Context& context, const Settings& settings, int& exit_code) {
   }
   std::vector<Record> all = records;
   const Verdict verdict = judge_all(engine, records, best_isa, all);
-  for (Record& record : all) record.erase(kRounds);
+  for (Record& record : all) record.erase(kRoundsField);
   write_records(context.output, "engine", all);
   const bool plotted = write_plot(context.output / "engine.svg", plot_of(records, best_isa));
 

@@ -235,6 +235,7 @@ EngineRow engine_row(const Record& record) {
     return found->get<double>();
   };
   row.ns = number("ns_per_match").value_or(0);
+  row.rounds = record[kRoundsField].get<std::vector<double>>();
   row.relative_to_l0 = number("relative_to_linear_at_depth_0");
   row.relative_to_cold_empty = number("relative_to_cold_depth_0");
   row.ns_max = number("ns_max");

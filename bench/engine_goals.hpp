@@ -32,7 +32,9 @@ struct EngineRow {
   std::string queue() const { return variant.empty() ? structure : structure + ":" + variant; }
 };
 
-EngineRow engine_row(const Record& record);  // but for the rounds
+// Of a record: the times of all rounds, for ratios; nothing of what is handed over.
+constexpr const char* kRoundsField = "samples_ns";
+EngineRow engine_row(const Record& record);
 
 // The median of the ratios of those of the same round, as far as both have rounds.
 double ratio_by_rounds(const std::vector<double>& times, const std::vector<double>& to);
