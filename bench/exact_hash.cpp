@@ -21,9 +21,12 @@ struct Least {
   static void pass(Slot&, bool = true) noexcept {}
   static bool is_passed(const Slot&) noexcept { return true; }
   // Two rounds, so that no regular pattern of sources and tags clusters.
-  static std::uint64_t spread(std::uint64_t key) noexcept {
+  static std::size_t home(std::uint64_t key, unsigned shift) noexcept {
     const std::uint64_t once = key * 0x9e3779b97f4a7c15u;
-    return (once ^ once >> 32) * 0xd1342543de82ef95u;
+    return (once ^ once >> 32) * 0xd1342543de82ef95u >> shift;
+  }
+  static unsigned shift_of(std::size_t capacity) noexcept {
+    return 64 - std::countr_zero(capacity);
   }
   // last: of the slots, counted from 0.
   static bool is_full(std::size_t keys, std::size_t last) noexcept { return 2 * keys > last; }
@@ -45,7 +48,12 @@ struct AsIndexed {
   }
   static void pass(Slot& slot, bool passed = true) noexcept { slot.further = passed; }
   static bool is_passed(const Slot& slot) noexcept { return slot.further != 0; }
-  static std::uint64_t spread(std::uint64_t key) noexcept { return tagline::KeyTable::spread(key); }
+  static std::size_t home(std::uint64_t key, unsigned shift) noexcept {
+    return tagline::KeyTable::home(key, shift);
+  }
+  static unsigned shift_of(std::size_t capacity) noexcept {
+    return tagline::KeyTable::shift_of(capacity);
+  }
   static bool is_full(std::size_t keys, std::size_t last) noexcept { return 16 * keys > 9 * last; }
   std::uint64_t sequence = 0;  // of the slot filled last
 };
@@ -96,7 +104,7 @@ class Table {
  private:
   using Slot = typename Layout::Slot;
 
-  std::size_t home(std::uint64_t key) const noexcept { return Layout::spread(key) >> shift_; }
+  std::size_t home(std::uint64_t key) const noexcept { return Layout::home(key, shift_); }
 
   void place(std::uint64_t key, void* cookie) noexcept {
     std::size_t i = home(key);
@@ -108,7 +116,7 @@ class Table {
     const std::vector<Slot> old = std::move(slots_);
     slots_ = std::vector<Slot>(2 * old.size());
     mask_ = slots_.size() - 1;
-    --shift_;
+    shift_ = Layout::shift_of(slots_.size());
     for (const Slot& slot : old) {
       if (slot.cookie != nullptr) place(slot.key, slot.cookie);
     }
@@ -117,7 +125,7 @@ class Table {
   static constexpr std::size_t kLeastCapacity = 64;
   std::vector<Slot> slots_ = std::vector<Slot>(kLeastCapacity);
   std::size_t mask_ = kLeastCapacity - 1;
-  unsigned shift_ = 64 - std::countr_zero(kLeastCapacity);
+  unsigned shift_ = Layout::shift_of(kLeastCapacity);
   std::size_t size_ = 0;
   [[no_unique_address]] Layout layout_;
 };

@@ -120,7 +120,7 @@ bool KeyTable::start_moving(std::size_t capacity) noexcept {
   old_ = now_;
   start_ = moved_ = discarded_ = 0;
   strayed_ = old_.capacity();
-  now_ = {slots, slots + capacity - 1, 64 - static_cast<unsigned>(std::countr_zero(capacity)), 0};
+  now_ = {slots, slots + capacity - 1, shift_of(capacity), 0};
   limit_ = limit_of(capacity);
   set_room(1);
   if (old_.slots == nullptr) {

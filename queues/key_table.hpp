@@ -59,12 +59,16 @@ class alignas(kCacheLine) KeyTable {
   KeyTable& operator=(const KeyTable&) = delete;
   ~KeyTable() { clear(); }
 
-  // The upper bits are the slot where a search for the key begins. The tag is the upper half of
-  // a key, so the lower half of the constant spreads tags, and all of it sources. Both were chosen
-  // among many under which 8, 16, 32 ... a million of what counts up hardly ever share a slot, and
-  // together for short probes in grids of both and in strides.
-  static constexpr std::uint64_t spread(std::uint64_t key) noexcept {
-    return key * 0xbd7e479907a12a27u;
+  // The slot where a search for the key begins, in a table of shift_of() so many slots. It is in one
+  // line for two tags that differ in their lowest bit alone, so tags that count up take half as many
+  // lines: where no cache holds all of them, each counts.
+  static constexpr std::size_t home(std::uint64_t key, unsigned shift) noexcept {
+    const std::uint64_t hash = spread(key);
+    return 2 * (line_bits(hash) >> shift) + (hash >> 63);
+  }
+  // capacity: a power of two.
+  static constexpr unsigned shift_of(std::size_t capacity) noexcept {
+    return 65 - static_cast<unsigned>(std::countr_zero(capacity));
   }
 
   // Where each key has its slot, kept apart from the table: whoever has only that asks for the
@@ -74,10 +78,10 @@ class alignas(kCacheLine) KeyTable {
    public:
     SlotHint() = default;  // of no table
     explicit operator bool() const noexcept { return slots_ != nullptr; }
-    // An address within the slot. Multiplied, as a number of bits to shift by has one register, and
-    // whoever calls has an argument in that.
+    // An address within the slot's line. Multiplied, as a number of bits to shift by has one
+    // register, and whoever calls has an argument in that.
     const void* place_of(std::uint64_t key) const noexcept {
-      return slots_ + ((spread(key) >> 32) * bytes_ >> 32);
+      return slots_ + ((line_bits(spread(key)) >> 32) * bytes_ >> 32);
     }
     // Inlined, as GCC 12 leaves out calls of functions that only ask for lines.
     [[gnu::always_inline]] void prefetch(std::uint64_t key) const noexcept {
@@ -302,14 +306,14 @@ class alignas(kCacheLine) KeyTable {
   struct Table {
     Slot* slots = nullptr;
     Slot* last = nullptr;  // of the slots, a power of two
-    unsigned shift = 0;    // the upper bits of a hash are the home slot
+    unsigned shift = 0;    // see home()
     unsigned gaps = 0;     // closed in it, see note_gap()
 
     std::size_t capacity() const noexcept { return slots == nullptr ? 0 : mask() + 1; }
     std::size_t mask() const noexcept { return static_cast<std::size_t>(last - slots); }
     Slot* after(Slot* slot) const noexcept { return slot == last ? slots : slot + 1; }
 
-    Slot* home(std::uint64_t key) const noexcept { return slots + (spread(key) >> shift); }
+    Slot* home(std::uint64_t key) const noexcept { return slots + KeyTable::home(key, shift); }
   };
 
   static constexpr std::uint64_t kMostHinted = std::uint64_t{1} << 32;  // bytes
@@ -326,6 +330,16 @@ class alignas(kCacheLine) KeyTable {
   static constexpr unsigned kMoves = 1;  // a bit of further_
   static constexpr unsigned kMovesPerCall = 8;
   static constexpr unsigned kMovesPerSearch = 64;  // some hundred nanoseconds, and soon done
+
+  // The first bit tells the slot of a line, the upper ones of the others the line. A product's
+  // first bit is all that the first bit of what is multiplied changes: here the lowest one of the
+  // tag. The rest of the tag is the lower half of that, so all of the constant spreads tags, and
+  // its lower half sources. It was chosen among many under which 8, 16, 32 ... a million of what
+  // counts up hardly ever share a slot, for short probes in grids of both and in strides.
+  static constexpr std::uint64_t spread(std::uint64_t key) noexcept {
+    return std::rotl(key, 31) * 0xbde75c5f6f69d503u;
+  }
+  static constexpr std::uint64_t line_bits(std::uint64_t hash) noexcept { return hash << 1; }
 
   // A slot of the old table whose key was used up or moved: it keeps its place,
   // because searches run along it.
