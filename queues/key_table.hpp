@@ -59,9 +59,9 @@ class alignas(kCacheLine) KeyTable {
   KeyTable& operator=(const KeyTable&) = delete;
   ~KeyTable() { clear(); }
 
-  // The slot where a search for the key begins, in a table of shift_of() so many slots. It is in one
-  // line for two tags that differ in their lowest bit alone, so tags that count up take half as many
-  // lines: where no cache holds all of them, each counts.
+  // The slot where a search for the key begins, in a table of shift_of() so many slots. It is in
+  // one line for two tags that differ in their lowest bit alone, so tags that count up take half as
+  // many lines: where no cache holds all of them, each counts.
   static constexpr std::size_t home(std::uint64_t key, unsigned shift) noexcept {
     const std::uint64_t hash = spread(key);
     return 2 * (line_bits(hash) >> shift) + (hash >> 63);
