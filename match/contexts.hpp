@@ -188,7 +188,11 @@ class Contexts {
     if (last == nullptr) [[unlikely]]
       last = last_;
     if (last == nullptr) return nullptr;
-    slots_.prefetch(bits);
+    // Not for what looks for messages with wildcards, which have no slot there: what is asked for
+    // and never looked at may be in a page whose address a virtual machine has lost, and each call
+    // waits for that again. (Nor for negative tags, as one mask tells both.)
+    if (from_posted || (bits & (kOpenSource | kOpenTag)) == 0) [[likely]]
+      slots_.prefetch(bits);
     __builtin_prefetch(from_posted ? &last->unexpected : &last->posted, 1);
     return last;
   }
