@@ -45,7 +45,7 @@ class Contexts {
   // Of the context used last: whether it has this id, and its id; also once it is gone.
   bool is_last(std::uint64_t id) const noexcept { return last_id_ == id; }
   std::uint64_t last_id() const noexcept { return last_id_; }
-  // The context itself, if there still is one, for a call with this exact key that looks at this
+  // The context itself, if there still is one, for a call with these key_bits() that looks at this
   // side first. Where its queue there has a large index, the slot of the key is asked for at once,
   // as in cold caches it would come last, after context and index, and so is what every call looks
   // at in the other queue: that is the next one's, or what this one brings goes there.
