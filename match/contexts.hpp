@@ -188,9 +188,9 @@ class Contexts {
     if (last == nullptr) [[unlikely]]
       last = last_;
     if (last == nullptr) return nullptr;
-    // Not for what looks for messages with wildcards, which have no slot there: what is asked for
-    // and never looked at may be in a page whose address a virtual machine has lost, and each call
-    // waits for that again. (Nor for negative tags, as one mask tells both.)
+    // Not for a receive with wildcards that looks for messages: it has no slot there, and waited
+    // 50 ns for one in a page that nothing else looked at (see queues/README.md). Nor for negative
+    // tags, as one mask tells both.
     if (from_posted || (bits & (kOpenSource | kOpenTag)) == 0) [[likely]]
       slots_.prefetch(bits);
     __builtin_prefetch(from_posted ? &last->unexpected : &last->posted, 1);
