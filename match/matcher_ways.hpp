@@ -545,7 +545,7 @@ class MatcherWays : public tagline_matcher {
     if (side.next_sequence == 0) side.skip_zero();
     side.note_length();
     contexts_.save_memory(posted_.length() + unexpected_.length(), posted_.next_sequence - 1,
-                          unexpected_.next_sequence - 1);
+                          unexpected_.next_sequence - 1, Contexts<Queue>::Clock::now());
     plan_pause(side);
   }
 

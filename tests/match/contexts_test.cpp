@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <utility>
+
 #include "queues/adaptive.hpp"
 #include "simd/kernels.hpp"
 #include "tests/support/reference_queue.hpp"
@@ -40,7 +43,13 @@ class LastContext : public testing::Test {
   static void drain(Queue& queue) {
     queue.remove_if([](const QueueEntry&) { return true; }, [](const QueueEntry&) {});
   }
-  void look_after() { contexts_.save_memory(next_, next_ - 1, next_ - 1); }
+  // Calls come close together, or this time has passed between two entries, which count for both
+  // sides.
+  void look_after(std::chrono::nanoseconds between = {}) {
+    now_ += between * 2 * static_cast<std::int64_t>(next_ - looked_);
+    looked_ = next_;
+    contexts_.save_memory(next_, next_ - 1, next_ - 1, now_);
+  }
   // As a matcher asks, of this id, in a call that begins with this side.
   Context* small_of(std::uint64_t id, QueueSide side = QueueSide::posted) const {
     return contexts_.is_last(id) ? contexts_.last_small(side) : nullptr;
@@ -51,6 +60,8 @@ class LastContext : public testing::Test {
 
   Contexts<Queue> contexts_{{}, *simd::available_kernels(0), 0, nullptr};
   std::uint64_t next_ = 1;
+  std::uint64_t looked_ = 1;
+  Contexts<Queue>::Clock::time_point now_{std::chrono::hours(1)};
 };
 
 TEST_F(LastContext, IsKnownByItsId) {
@@ -105,6 +116,32 @@ TEST_F(LastContext, WithTwoLargeIndexesIsSmallOnNeitherSide) {
     EXPECT_EQ(small_of(7, side), nullptr);
     EXPECT_EQ(last_of(7, side), nullptr);
   }
+}
+
+// Then the call that brings an entry asks for its slot as well.
+TEST_F(LastContext, WithALargeIndexIsSmallOnNeitherSideWhileCallsAreRare) {
+  using std::chrono::nanoseconds;
+  for (const bool is_posted : {true, false}) {
+    Context* const large = make(is_posted ? 7 : 8);
+    const QueueSide other = is_posted ? QueueSide::unexpected : QueueSide::posted;
+    Queue& queue = is_posted ? large->posted : large->unexpected;
+    make_large(queue);
+    look_after();
+    for (const auto& [between, are_rare] : {std::pair(nanoseconds(100), false),
+                                            {nanoseconds(1000), true},
+                                            {nanoseconds(100), false}}) {
+      for (int tag = 0; tag < 512; ++tag) append(queue, 100000 + tag);
+      look_after(between);
+      EXPECT_EQ(small_of(large->id, other), are_rare ? nullptr : large) << between.count();
+      EXPECT_EQ(last_of(large->id, other), large);
+    }
+  }
+  // A small queue has nothing to be asked for.
+  Context* const small = make(9);
+  append(small->posted, 1);
+  look_after(nanoseconds(1000));
+  EXPECT_EQ(small_of(9, QueueSide::posted), small);
+  EXPECT_EQ(small_of(9, QueueSide::unexpected), small);
 }
 
 TEST_F(LastContext, IsLargeAtOnceWhenItIsUsedAgain) {
