@@ -58,16 +58,16 @@ class Contexts {
   // at in the other queue: that is the next one's, or what this one brings goes there. Where calls
   // are rare, a large index on either side will do.
   [[gnu::always_inline]] Context* last(std::uint64_t bits, QueueSide begins_with) const noexcept {
-    Context* const small = last_small(begins_with);
     if constexpr (OffersIndex<Queue>) {
-      if (small == nullptr) [[unlikely]]
-        return last_large(bits, begins_with);
+      if (asks(begins_with)) [[unlikely]]
+        return ask(bits, begins_with);
+      if (last_ == nullptr) __builtin_unreachable();  // spares the caller a question
     }
-    return small;
+    return last_;
   }
-  // nullptr as well if its queue on this side has a large index, or on either where calls are rare.
-  Context* last_small(QueueSide begins_with) const noexcept {
-    return begins_with == QueueSide::posted ? small_posted_ : small_unexpected_;
+  // Whether such a call asks for a slot, or there is no context.
+  bool asks(QueueSide begins_with) const noexcept {
+    return begins_with == QueueSide::posted ? posted_asks_ : unexpected_asks_;
   }
 
   // nullptr if there is none of this id.
@@ -181,7 +181,7 @@ class Contexts {
  private:
   using Map = std::unordered_map<std::uint64_t, std::unique_ptr<Context>>;
 
-  // Between two appends. To ask early takes 2 or 3 ns, and wins 100 to 400 where caches are cold.
+  // Between two appends. To ask early takes 2 or 3 ns, and wins 100 to 200 where caches are cold.
   static constexpr std::chrono::nanoseconds kRare{500};
   static constexpr std::size_t kMuchMemory = std::size_t{256} << 10;
   static constexpr std::size_t kMuchPerEntry = 4096;  // bytes: sparse tables, and views of them
@@ -193,34 +193,31 @@ class Contexts {
   static constexpr std::uint64_t kMostMoved = 4096;
   static constexpr std::size_t kMostContexts = 256;
 
-  [[gnu::always_inline]] Context* last_large(std::uint64_t bits,
-                                             QueueSide begins_with) const noexcept {
+  [[gnu::always_inline]] Context* ask(std::uint64_t bits, QueueSide begins_with) const noexcept {
+    if (last_ == nullptr) return nullptr;
     const bool from_posted = begins_with == QueueSide::posted;
-    Context* last = last_small(from_posted ? QueueSide::unexpected : QueueSide::posted);
-    if (last == nullptr) [[unlikely]]
-      last = last_;
-    if (last == nullptr) return nullptr;
     // Not for a receive with wildcards that looks for messages: it has no slot there, and waited
     // 50 ns for one in a page that nothing else looked at (see queues/README.md). Nor for negative
     // tags, as one mask tells both.
     if (from_posted || (bits & (kOpenSource | kOpenTag)) == 0) [[likely]]
       slots_.prefetch(bits);
-    __builtin_prefetch(from_posted ? &last->unexpected : &last->posted, 1);
-    return last;
+    __builtin_prefetch(from_posted ? &last_->unexpected : &last_->posted, 1);
+    return last_;
   }
 
   // nullptr: none.
   void remember(Context* context) noexcept {
-    last_ = small_posted_ = small_unexpected_ = context;
+    last_ = context;
     slots_ = {};
+    posted_asks_ = unexpected_asks_ = context == nullptr;
     if (context == nullptr) return;
     last_id_ = context->id;
     if constexpr (OffersIndex<Queue>) {
       const KeyTable::SlotHint posted = context->posted.slot_hint();
       const KeyTable::SlotHint unexpected = context->unexpected.slot_hint();
-      if (posted || (unexpected && are_calls_rare_)) small_posted_ = nullptr;
-      if (unexpected || (posted && are_calls_rare_)) small_unexpected_ = nullptr;
       slots_ = posted ? posted : unexpected;
+      posted_asks_ = posted || (unexpected && are_calls_rare_);
+      unexpected_asks_ = unexpected || (posted && are_calls_rare_);
     }
   }
   // appended: entries, since there is this matcher, give or take what numbers were left out.
@@ -248,12 +245,11 @@ class Contexts {
   }
 
   // Side by side: whoever asks touches no line of the context for that, nor of its queues.
-  Context* small_posted_ = nullptr;      // last_, but for one with a large index there
-  Context* small_unexpected_ = nullptr;  // the same
+  Context* last_ = nullptr;
   std::uint64_t last_id_ = 0;
   KeyTable::SlotHint slots_;  // of the large index; of posted receives, where both sides have one
-  Context* last_ = nullptr;   // on the next line: asked for where both sides have a large index, or
-                              // one and calls are rare
+  bool posted_asks_ = true;   // see asks()
+  bool unexpected_asks_ = true;
   bool are_calls_rare_ = false;
   const typename Queue::Parameters parameters_;
   unsigned quiet_looks_ = 0;    // in a row

@@ -52,7 +52,7 @@ class LastContext : public testing::Test {
   }
   // As a matcher asks, of this id, in a call that begins with this side.
   Context* small_of(std::uint64_t id, QueueSide side = QueueSide::posted) const {
-    return contexts_.is_last(id) ? contexts_.last_small(side) : nullptr;
+    return contexts_.is_last(id) && !contexts_.asks(side) ? contexts_.last(1, side) : nullptr;
   }
   Context* last_of(std::uint64_t id, QueueSide side = QueueSide::posted) const {
     return contexts_.is_last(id) ? contexts_.last(1, side) : nullptr;
