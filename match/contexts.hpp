@@ -58,17 +58,15 @@ class Contexts {
   // at in the other queue: that is the next one's, or what this one brings goes there. Where calls
   // are rare, a large index on either side will do.
   [[gnu::always_inline]] Context* last(std::uint64_t bits, QueueSide begins_with) const noexcept {
+    const std::intptr_t last = last_for(begins_with);
     if constexpr (OffersIndex<Queue>) {
-      if (asks(begins_with)) [[unlikely]]
+      if (last <= 0) [[unlikely]]
         return ask(bits, begins_with);
-      if (last_ == nullptr) __builtin_unreachable();  // spares the caller a question
     }
-    return last_;
+    return reinterpret_cast<Context*>(last);
   }
   // Whether such a call asks for a slot, or there is no context.
-  bool asks(QueueSide begins_with) const noexcept {
-    return begins_with == QueueSide::posted ? posted_asks_ : unexpected_asks_;
-  }
+  bool asks(QueueSide begins_with) const noexcept { return last_for(begins_with) <= 0; }
 
   // nullptr if there is none of this id.
   Context* find(std::uint64_t id) noexcept {
@@ -193,31 +191,43 @@ class Contexts {
   static constexpr std::uint64_t kMostMoved = 4096;
   static constexpr std::size_t kMostContexts = 256;
 
+  std::intptr_t last_for(QueueSide begins_with) const noexcept {
+    return begins_with == QueueSide::posted ? last_posted_ : last_unexpected_;
+  }
   [[gnu::always_inline]] Context* ask(std::uint64_t bits, QueueSide begins_with) const noexcept {
-    if (last_ == nullptr) return nullptr;
     const bool from_posted = begins_with == QueueSide::posted;
+    std::intptr_t address = last_for(from_posted ? QueueSide::unexpected : QueueSide::posted);
+    if (address <= 0) [[unlikely]] {
+      if (address == 0) return nullptr;
+      address = -address;
+    }
+    auto* const last = reinterpret_cast<Context*>(address);
+    // Before the slot, or GCC 12 keeps the address in a register of its own.
+    __builtin_prefetch(from_posted ? &last->unexpected : &last->posted, 1);
     // Not for a receive with wildcards that looks for messages: it has no slot there, and waited
     // 50 ns for one in a page that nothing else looked at (see queues/README.md). Nor for negative
     // tags, as one mask tells both.
     if (from_posted || (bits & (kOpenSource | kOpenTag)) == 0) [[likely]]
       slots_.prefetch(bits);
-    __builtin_prefetch(from_posted ? &last_->unexpected : &last_->posted, 1);
-    return last_;
+    return last;
   }
 
   // nullptr: none.
   void remember(Context* context) noexcept {
     last_ = context;
+    last_posted_ = last_unexpected_ = reinterpret_cast<std::intptr_t>(context);
     slots_ = {};
-    posted_asks_ = unexpected_asks_ = context == nullptr;
     if (context == nullptr) return;
     last_id_ = context->id;
     if constexpr (OffersIndex<Queue>) {
       const KeyTable::SlotHint posted = context->posted.slot_hint();
       const KeyTable::SlotHint unexpected = context->unexpected.slot_hint();
       slots_ = posted ? posted : unexpected;
-      posted_asks_ = posted || (unexpected && are_calls_rare_);
-      unexpected_asks_ = unexpected || (posted && are_calls_rare_);
+      if ((posted && unexpected) || (slots_ && are_calls_rare_)) {
+        last_posted_ = last_unexpected_ = -last_posted_;
+      } else if (slots_) {
+        (posted ? last_posted_ : last_unexpected_) = 0;
+      }
     }
   }
   // appended: entries, since there is this matcher, give or take what numbers were left out.
@@ -245,11 +255,14 @@ class Contexts {
   }
 
   // Side by side: whoever asks touches no line of the context for that, nor of its queues.
-  Context* last_ = nullptr;
+  // The address of the context used last, for calls that begin with either side, or 0: none. Not
+  // above 0 if they ask for a slot: 0 where those that begin with the other side do not, or else
+  // both have it with its sign turned, as an address is never below 0.
+  std::intptr_t last_posted_ = 0;
+  std::intptr_t last_unexpected_ = 0;
   std::uint64_t last_id_ = 0;
   KeyTable::SlotHint slots_;  // of the large index; of posted receives, where both sides have one
-  bool posted_asks_ = true;   // see asks()
-  bool unexpected_asks_ = true;
+  Context* last_ = nullptr;   // the same context: on the next line
   bool are_calls_rare_ = false;
   const typename Queue::Parameters parameters_;
   unsigned quiet_looks_ = 0;    // in a row
