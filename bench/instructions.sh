@@ -12,6 +12,7 @@
 # REGEX: one benchmark of `build/release/bench/engine --list`, its isa left out; without one, what
 # README shows. What only the first passes cost (growth, the first wildcards) is not
 # counted: a run of 12 passes is taken off one of 20.
+# Under valgrind calls are rare, so what a matcher does for such (match/contexts.hpp) counts.
 set -euo pipefail
 simulate=()
 code=
