@@ -59,8 +59,8 @@ Effort thorough(Effort effort) {
 constexpr int kLeastRounds = 3;
 constexpr int kLeastColdRounds = 5;
 constexpr std::size_t kLeastColdWarmUp = 4096;  // searches
-constexpr int kRarePairs = 1024;
-constexpr double kRareNs = 2000;  // between two pairs; a matcher takes 500 for rare
+constexpr int kRarePairs = 6144;  // a matcher looks how often calls come every 2048
+constexpr double kRareNs = 2000;  // between two pairs; it takes 500 for rare
 constexpr int kWarmUpPasses = 3;
 constexpr double kMostIndexMs = 4000;    // an index or lists of 1 Mi entries take 0.5 to 1.2 s
 constexpr double kIndexedMs = 0.2;       // a pass that does not drain takes less, once there is one

@@ -29,10 +29,11 @@ namespace tagline {
 // message counts for this, nor does any structure have to know how to become smaller; an index that
 // does is asked at the same time.
 //
-// Then it is also seen how often calls come. Where they are rare, other programs and the host's own
-// work have the caches in between, and the slot that a call is about in a large index is asked for
-// as early as may be: by the one that brings an entry, too, which itself has no use for it, but
-// mostly the next one has. That is two dozen instructions, so not where calls come close together.
+// Then, and every 2048 appends where little is held, it is also seen how often calls come. Where
+// they are rare, other programs and the host's own work have the caches in between, and the slot
+// that a call is about is asked for as early as may be: in an index of any size, and by the call
+// that brings an entry, too, which itself has no use for it, but mostly the next one has. That is
+// two dozen instructions, so not where calls come close together.
 template <class Queue>
 class Contexts {
  public:
@@ -56,7 +57,7 @@ class Contexts {
   // side first. Where its queue there has a large index, the slot of the key is asked for at once,
   // as in cold caches it would come last, after context and index, and so is what every call looks
   // at in the other queue: that is the next one's, or what this one brings goes there. Where calls
-  // are rare, a large index on either side will do.
+  // are rare, an index of any size on either side will do.
   [[gnu::always_inline]] Context* last(std::uint64_t bits, QueueSide begins_with) const noexcept {
     const std::intptr_t last = last_for(begins_with);
     if constexpr (OffersIndex<Queue>) {
@@ -123,18 +124,19 @@ class Contexts {
   // When save_memory() is to be called next; 0: it has nothing to look after.
   std::uint64_t appends_between_looks() const noexcept {
     if (memory_.deferred_bytes() > 0) return kAppendsWhileReturning;
-    return slots_ || queue_bytes() > enough_bytes_ ? kAppendsBetweenLooks : 0;
+    if (holds_much()) return kAppendsBetweenLooks;
+    return OffersIndex<Queue> ? kAppendsBetweenPaces : 0;
   }
 
-  // Returns some of what has been given up, and gives up what was not needed for long.
-  // length: of all queues; newest_posted, newest_unexpected: sequence numbers of what came last to
-  // either side. An index that has become large, or has moved, is noticed as well, and so is how
+  // Returns some of what has been given up, gives up what was not needed for long, and sees how
   // often calls came since the last time.
+  // length: of all queues; newest_posted, newest_unexpected: sequence numbers of what came last to
+  // either side. An index that has become large, or has moved, is noticed as well.
   void save_memory(std::uint64_t length, std::uint64_t newest_posted,
                    std::uint64_t newest_unexpected, Clock::time_point now) noexcept {
     note_pace(newest_posted + newest_unexpected, now);
     if constexpr (OffersIndex<Queue>) {
-      if (last_ != nullptr) {
+      if (last_ != nullptr && holds_much()) {
         const std::size_t cycle = queue_bytes() / kLeastPerEntry;
         last_->posted.let_shrink(newest_posted, cycle);
         last_->unexpected.let_shrink(newest_unexpected, cycle);
@@ -185,6 +187,7 @@ class Contexts {
   static constexpr std::size_t kMuchPerEntry = 4096;  // bytes: sparse tables, and views of them
   static constexpr std::size_t kLeastPerEntry = 16;   // bytes: no queue has more entries
   static constexpr std::uint64_t kAppendsBetweenLooks = 512;
+  static constexpr std::uint64_t kAppendsBetweenPaces = 2048;  // 512 would be 0.2 ns per append
   static constexpr std::uint64_t kAppendsWhileReturning = 64;
   static constexpr unsigned kPatience = 16;  // looks
   // Entries: half as many as were appended since the last move, and few enough for one call.
@@ -220,9 +223,9 @@ class Contexts {
     if (context == nullptr) return;
     last_id_ = context->id;
     if constexpr (OffersIndex<Queue>) {
-      const KeyTable::SlotHint posted = context->posted.slot_hint();
-      const KeyTable::SlotHint unexpected = context->unexpected.slot_hint();
-      slots_ = posted ? posted : unexpected;
+      const KeyTable::SlotHint posted = context->posted.slot_hint(are_calls_rare_);
+      const KeyTable::SlotHint unexpected = context->unexpected.slot_hint(are_calls_rare_);
+      slots_ = posted.bytes() < unexpected.bytes() ? unexpected : posted;
       if ((posted && unexpected) || (slots_ && are_calls_rare_)) {
         last_posted_ = last_unexpected_ = -last_posted_;
       } else if (slots_) {
@@ -236,6 +239,9 @@ class Contexts {
     const Clock::time_point before = std::exchange(looked_, now);
     if (before == Clock::time_point()) return;  // the first time
     are_calls_rare_ = static_cast<std::uint64_t>((now - before) / kRare) > appends;
+  }
+  bool holds_much() const noexcept {
+    return slots_.is_large() || queue_bytes() > enough_bytes_;
   }
   std::size_t queue_bytes() const noexcept {
     return memory_.used_bytes() - memory_.deferred_bytes();
@@ -261,7 +267,7 @@ class Contexts {
   std::intptr_t last_posted_ = 0;
   std::intptr_t last_unexpected_ = 0;
   std::uint64_t last_id_ = 0;
-  KeyTable::SlotHint slots_;  // of the large index; of posted receives, where both sides have one
+  KeyTable::SlotHint slots_;  // of what is asked for; of two the larger, or of posted receives
   Context* last_ = nullptr;   // the same context: on the next line
   bool are_calls_rare_ = false;
   const typename Queue::Parameters parameters_;

@@ -30,6 +30,7 @@ class MatcherWays : public tagline_matcher {
               std::size_t pool_bytes, std::uint64_t first_handle, MemoryLimit* shared_limit)
       : contexts_(parameters, kernels, pool_bytes, shared_limit),
         posted_(first_handle == 0 ? 1 : first_handle) {
+    plan_pause(posted_);
     plan_pause(unexpected_);
   }
 

@@ -143,7 +143,7 @@ class ClassTables {
   }
   // See KeyTable.
   bool outgrows_caches() const noexcept { return tables_[0].outgrows_caches(); }
-  KeyTable::SlotHint slot_hint() const noexcept { return tables_[0].slot_hint(); }
+  KeyTable::SlotHint slot_hint(bool small) const noexcept { return tables_[0].slot_hint(small); }
   [[gnu::always_inline]] void prefetch(const MatchKey& key) const noexcept {
     tables_[class_of(key)].prefetch_place(key.bits);
   }

@@ -78,6 +78,8 @@ class alignas(kCacheLine) KeyTable {
    public:
     SlotHint() = default;  // of no table
     explicit operator bool() const noexcept { return slots_ != nullptr; }
+    std::uint64_t bytes() const noexcept { return bytes_; }  // of all slots
+    bool is_large() const noexcept { return bytes_ >= kLargeCapacity * sizeof(Slot); }
     // An address within the slot's line. Multiplied, as a number of bits to shift by has one
     // register, and whoever calls has an argument in that.
     const void* place_of(std::uint64_t key) const noexcept {
@@ -95,10 +97,11 @@ class alignas(kCacheLine) KeyTable {
     const char* slots_ = nullptr;
     std::uint64_t bytes_ = 0;  // of all, 2^32 at most
   };
-  // Of a large table; of a smaller one it takes more than it wins.
-  SlotHint slot_hint() const noexcept {
+  // Of a large table; of a smaller one, which it takes more than it wins to ask for unless others
+  // have the caches in between, only if `small` says so.
+  SlotHint slot_hint(bool small) const noexcept {
     const std::uint64_t bytes = now_.capacity() * sizeof(Slot);
-    return is_large() && bytes <= kMostHinted ? SlotHint(now_.slots, bytes) : SlotHint();
+    return (small || is_large()) && bytes <= kMostHinted ? SlotHint(now_.slots, bytes) : SlotHint();
   }
 
   // Keys, not items.

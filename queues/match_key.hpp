@@ -161,7 +161,7 @@ concept OffersIndex = requires(Queue queue, std::uint64_t bits, void** cookie, Q
   queue.append_and_log(entry) || queue.append_and_list(entry) || queue.append_at_once(entry);
   queue.pass_on_at_once() || queue.template begin_index_at_hand<QueueSide::posted>() ||
       queue.waits_here();
-  queue.slot_hint().prefetch(bits);
+  queue.slot_hint(true).prefetch(bits);
   queue.let_shrink(bits, std::size_t{1});
 };
 

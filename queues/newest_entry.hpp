@@ -66,7 +66,7 @@ concept KeepsGroup = requires(Structure structure) {
 //   has_empty_index(), leave_index(newest)  after entries have gone: it holds nothing any more;
 //                                    newest: the sequence number of the newest that came at hand
 //   last_gone()                      the sequence number of what left the index last
-//   slot_hint(), let_shrink(newest, cycle)  of a large index, see KeyTable
+//   slot_hint(small), let_shrink(newest, cycle)  of an index, see KeyTable
 //   note_wild()                      called as an entry with wildcards comes to wait here; append()
 //                                    then takes a PackedEntry
 //   is_one_group()                   all it has can be compared at once;
@@ -142,8 +142,8 @@ class alignas(kCacheLine) NewestEntry {
   bool waits_here() const noexcept requires KeepsIndex<Structure> {
     return older_.last_gone() == newest_.sequence;
   }
-  KeyTable::SlotHint slot_hint() const noexcept requires KeepsIndex<Structure> {
-    return older_.slot_hint();
+  KeyTable::SlotHint slot_hint(bool small) const noexcept requires KeepsIndex<Structure> {
+    return older_.slot_hint(small);
   }
   // See KeyTable.
   void let_shrink(std::uint64_t newest, std::size_t cycle) noexcept requires KeepsIndex<Structure> {

@@ -145,8 +145,8 @@ class WindowAndIndex {
     if (window_.is_mostly_past()) return shrink_window();
     window_.set_room(most_outside());
   }
-  KeyTable::SlotHint slot_hint() const noexcept {
-    return is_indexed() ? indexed_->slot_hint() : KeyTable::SlotHint();
+  KeyTable::SlotHint slot_hint(bool small) const noexcept {
+    return is_indexed() ? indexed_->slot_hint(small) : KeyTable::SlotHint();
   }
   // See KeyTable.
   void let_shrink(std::uint64_t newest, std::size_t cycle) noexcept {

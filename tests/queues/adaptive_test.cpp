@@ -145,7 +145,7 @@ TEST_F(Adaptive, WhatFollowsAnEntryThatWasNotMatchedGoesStraightToTheIndex) {
 TEST_F(Adaptive, EntriesGoStraightToALargeIndexToo) {
   for (int tag = 0; tag < 12000; ++tag) append(tag);
   be_indexed();
-  EXPECT_TRUE(queue_.slot_hint());
+  EXPECT_TRUE(queue_.slot_hint(/*small=*/false));
   while (!queue_.tells() || !queue_.tells_none()) append(20000 + static_cast<int>(next_));
   append(12000);
   ASSERT_TRUE(queue_.pass_on_at_hand<QueueSide::posted>());

@@ -142,24 +142,27 @@ TEST(KeyTable, FollowsAMapThroughGrowthAndShrinking) {
   }
 }
 
-TEST(KeyTable, OfALargeOneAHintTellsEachKeysLine) {
+TEST(KeyTable, AHintTellsEachKeysLine) {
   Twin twin;
-  EXPECT_FALSE(twin.table.slot_hint());
-  for (std::uint64_t i = 0; i < 5000; ++i) ASSERT_TRUE(twin.push(grid(i)));
-  EXPECT_FALSE(twin.table.slot_hint());
-  for (std::uint64_t i = 5000; i < 40000 || twin.table.is_moving(); ++i) {
-    ASSERT_TRUE(twin.push(grid(i)));
+  for (const bool small : {true, false}) EXPECT_FALSE(twin.table.slot_hint(small));
+  std::uint64_t next = 0;
+  for (const std::uint64_t keys : {60u, 5000u, 40000u}) {
+    while (next < keys || twin.table.is_moving()) ASSERT_TRUE(twin.push(grid(next++)));
+    const KeyTable::SlotHint hint = twin.table.slot_hint(/*small=*/true);
+    ASSERT_TRUE(hint);
+    const bool is_large = keys == 40000;
+    EXPECT_EQ(hint.is_large(), is_large);
+    EXPECT_EQ(hint.bytes(), twin.table.capacity() * sizeof *twin.table.find(grid(0)));
+    EXPECT_EQ(static_cast<bool>(twin.table.slot_hint(/*small=*/false)), is_large);
+    std::size_t elsewhere = 0;  // where another key has its slot
+    for (const auto& [key, sequences] : twin.expected) {
+      const auto* slot = reinterpret_cast<const char*>(twin.table.find(key));
+      const auto* place = static_cast<const char*>(hint.place_of(key));
+      const char* const line = slot - reinterpret_cast<std::uintptr_t>(slot) % kCacheLine;
+      elsewhere += place < line || place >= line + kCacheLine;
+    }
+    EXPECT_LT(elsewhere, twin.expected.size() / 4) << keys;
   }
-  const KeyTable::SlotHint hint = twin.table.slot_hint();
-  ASSERT_TRUE(hint);
-  std::size_t elsewhere = 0;  // where another key has its slot
-  for (const auto& [key, sequences] : twin.expected) {
-    const auto* slot = reinterpret_cast<const char*>(twin.table.find(key));
-    const auto* place = static_cast<const char*>(hint.place_of(key));
-    const char* const line = slot - reinterpret_cast<std::uintptr_t>(slot) % kCacheLine;
-    elsewhere += place < line || place >= line + kCacheLine;
-  }
-  EXPECT_LT(elsewhere, twin.expected.size() / 4);
 }
 
 // Every call looks for every key, so each state between two tables is seen.
