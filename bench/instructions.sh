@@ -4,18 +4,27 @@
 # Instructions per append + match, counted by valgrind's callgrind in the two calls of the
 # library (AVX2: valgrind 3.19 knows no AVX-512):
 #
-#   bench/instructions.sh [--misses | --code] [REGEX...]
+#   bench/instructions.sh [--rare] [--misses | --code] [REGEX...]
 #
+# --rare: of calls that are rare, for which a matcher does more (match/contexts.hpp). All are under
+# valgrind, so without it a clock that hardly moves (Debian's faketime) makes them frequent.
 # --misses: also what a simulated processor misses: branches foretold wrongly, and lines of data not
 # in a first-level cache of 32 KiB, not in a second-level one of 512 KiB.
 # --code: also the lines (64 bytes) and pages (4 KiB) of code that most of the calls run through.
 # REGEX: one benchmark of `build/release/bench/engine --list`, its isa left out; without one, what
 # README shows. What only the first passes cost (growth, the first wildcards) is not
-# counted: a run of 12 passes is taken off one of 20.
-# Under valgrind calls are rare, so what a matcher does for such (match/contexts.hpp) counts.
+# counted: a run of 12 passes is taken off one of 20 (--rare: 92 and 100).
 set -euo pipefail
 simulate=()
 code=
+clock=(faketime -f '+0 x0.0001')
+few_passes=12
+if [ "${1:-}" = --rare ]; then
+  clock=()
+  few_passes=92  # a matcher sees it after some thousand appends
+  shift
+fi
+many_passes=$((few_passes + 8))
 case "${1:-}" in
   --misses)
     simulate=(--cache-sim=yes --branch-sim=yes --D1=32768,8,64 --LL=524288,8,64)
@@ -26,10 +35,12 @@ case "${1:-}" in
     shift ;;
 esac
 engine=$(dirname "$(readlink -f "$0")")/../build/release/bench/engine
-if ! command -v valgrind >/dev/null; then
-  echo "instructions.sh: wants valgrind: apt-get install valgrind" >&2
-  exit 1
-fi
+for tool in valgrind "${clock[0]:-valgrind}"; do
+  if ! command -v "$tool" >/dev/null; then
+    echo "instructions.sh: wants $tool: apt-get install $tool" >&2
+    exit 1
+  fi
+done
 if [ ! -x "$engine" ]; then
   echo "instructions.sh: $engine is not built: ./run bench engine --quick builds it" >&2
   exit 1
@@ -66,7 +77,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # count PASSES REGEX: what callgrind sums up; leaves the benchmark's own line in $work/name
 count() {
-  if ! valgrind --tool=callgrind --callgrind-out-file="$work/out" --collect-atstart=no \
+  if ! "${clock[@]}" valgrind --tool=callgrind --callgrind-out-file="$work/out" --collect-atstart=no \
     --toggle-collect=tagline_post_receive --toggle-collect=tagline_arrive \
     "${simulate[@]}" \
     "$engine" --subset full --filter "$2" --passes "$1" >"$work/name" 2>"$work/log"; then
@@ -100,7 +111,7 @@ lines_and_pages() {
       for (line in lines) ++number_of_lines
       for (page in pages) ++number_of_pages
       printf "%6d %6d", number_of_lines, number_of_pages
-    }' "$work/run.12" "$work/run.20"
+    }' "$work/run.$few_passes" "$work/run.$many_passes"
 }
 if [ -n "$code" ]; then
   echo "instructions, lines and pages of code"
@@ -108,8 +119,8 @@ elif [ "${#simulate[@]}" -gt 0 ]; then
   echo "instructions, branches missed, lines missed in 32 KiB, in 512 KiB"
 fi
 for regex in "$@"; do
-  few=$(count 12 "$regex")
-  many=$(count 20 "$regex")
+  few=$(count "$few_passes" "$regex")
+  many=$(count "$many_passes" "$regex")
   read -r name pairs <"$work/name"
   if [ -n "$code" ]; then
     name="$(lines_and_pages $((8 * pairs)))  $name"

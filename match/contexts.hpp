@@ -240,9 +240,7 @@ class Contexts {
     if (before == Clock::time_point()) return;  // the first time
     are_calls_rare_ = static_cast<std::uint64_t>((now - before) / kRare) > appends;
   }
-  bool holds_much() const noexcept {
-    return slots_.is_large() || queue_bytes() > enough_bytes_;
-  }
+  bool holds_much() const noexcept { return slots_.is_large() || queue_bytes() > enough_bytes_; }
   std::size_t queue_bytes() const noexcept {
     return memory_.used_bytes() - memory_.deferred_bytes();
   }

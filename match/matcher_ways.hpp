@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -552,8 +553,10 @@ class MatcherWays : public tagline_matcher {
 
   void plan_pause(Side& side) noexcept {
     const bool numbers = &side == &unexpected_ && turns_.numbers_messages();
-    std::uint64_t appends = numbers ? 1 : contexts_.appends_between_looks();
-    if (appends == 0) appends = turns_.appends_between_looks();
+    // The sooner of both; 0 is never.
+    const std::uint64_t looks =
+        std::min(contexts_.appends_between_looks() - 1, turns_.appends_between_looks() - 1) + 1;
+    const std::uint64_t appends = numbers ? 1 : looks;
     const std::uint64_t then = side.next_sequence + appends;
     side.pause_at = then > side.next_sequence ? then : 0;
   }

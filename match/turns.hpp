@@ -29,6 +29,7 @@ struct NoTurns {
 class TurnsAtShard {
  public:
   static constexpr bool kNumbersMessages = true;
+  static constexpr std::uint64_t kAppendsBetweenLooks = 1024;
 
   // Says that the thread that is alone there is inside: here, where the end of a turn need not look
   // for it.
@@ -70,7 +71,6 @@ class TurnsAtShard {
   }
 
  private:
-  static constexpr std::uint64_t kAppendsBetweenLooks = 1024;
   static constexpr unsigned kNumbersBetweenPauses = 512;
 
   std::atomic<bool> inside_{false};

@@ -176,6 +176,28 @@ TEST_P(Turns, EndWhereThereIsNoMemory) {
   }
 }
 
+// However seldom the matcher has something to look after itself.
+TEST_P(Turns, AreLookedAtAsOftenAsTheyAsk) {
+  with_structure(GetParam(), "", [&]<class Queue>(const typename Queue::Parameters& parameters) {
+    QueueMatcher<Queue, TurnsAtShard> matcher(parameters, *simd::available_kernels(0), 0, 0);
+    int looks = 0;
+    matcher.turns().look_with([](void* counted) noexcept { ++*static_cast<int*>(counted); },
+                              &looks);
+    void* met = nullptr;
+    for (int tag = 0; tag < 32; ++tag)
+      tagline_post_receive(&matcher, {1, 0, tag}, this, &met, nullptr);
+    const int before = looks;
+    constexpr int kTimes = 10;
+    for (std::uint64_t i = 0; i < kTimes * TurnsAtShard::kAppendsBetweenLooks; ++i) {
+      tagline_post_receive(&matcher, {1, 0, 32}, this, &met, nullptr);
+      ASSERT_EQ(tagline_arrive(&matcher, {1, 0, 32}, this, &met), TAGLINE_MATCHED);
+    }
+    // The first may have been planned by what is looked after else.
+    EXPECT_GE(looks - before, kTimes - 2);
+    EXPECT_LE(looks - before, kTimes);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, Turns, testing::ValuesIn(kStructures),
                          [](const auto& structure) { return std::string(structure.param); });
 
