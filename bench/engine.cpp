@@ -62,9 +62,9 @@ constexpr std::size_t kLeastColdWarmUp = 4096;  // searches
 constexpr int kRarePairs = 6144;                // a matcher looks how often calls come every 2048
 constexpr double kRareNs = 2000;                // between two pairs; it takes 500 for rare
 constexpr int kWarmUpPasses = 3;
-constexpr double kMostIndexMs = 4000;  // an index or lists of 1 Mi entries take 0.5 to 1.2 s
-constexpr double kIndexedMs = 0.2;     // a pass that does not drain takes less, once there is one
-constexpr double kLongDrainMs = 2000;
+constexpr double kMostIndexMs = 4000;    // an index or lists of 1 Mi entries take 0.5 to 1.2 s
+constexpr double kIndexedMs = 0.2;       // a pass that does not drain takes less, once there is one
+constexpr double kLongDrainMs = 2000;    // a second one just to know its time is too much
 constexpr double kLongestWarmUpMs = 20;  // of a pass: no cache keeps what a longer one touches
 
 // Points that are goals of their own get more time.

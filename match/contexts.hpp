@@ -187,7 +187,7 @@ class Contexts {
   static constexpr std::size_t kMuchPerEntry = 4096;  // bytes: sparse tables, and views of them
   static constexpr std::size_t kLeastPerEntry = 16;   // bytes: no queue has more entries
   static constexpr std::uint64_t kAppendsBetweenLooks = 512;
-  static constexpr std::uint64_t kAppendsBetweenPaces = 2048;  // 512 would be 0.2 ns per append
+  static constexpr std::uint64_t kAppendsBetweenPaces = 2048;  // a look reads the clock
   static constexpr std::uint64_t kAppendsWhileReturning = 64;
   static constexpr unsigned kPatience = 16;  // looks
   // Entries: half as many as were appended since the last move, and few enough for one call.
